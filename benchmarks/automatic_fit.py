@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from threadpoolctl import threadpool_limits
 
 from unconfused import UnconfusedLogisticRegression, noise
-from unconfused.estimators.automatic.search import PENALTIES
+from unconfused.estimators.automatic.penalty import PENALTIES
 
 REPEATS = 3
 

@@ -66,10 +66,10 @@ SETTINGS = [
 PAGE = """\
 # Evaluation on noisy labels: do the intervals cover?
 
-Share of the 95 % intervals of `metrics.NoisyEvaluation` that contain the true score, in simulated
-data where it is known. *C* is known exactly, or was counted on that number of other rows. *By
-class* is the mean over precision, recall, F1, prevalence and the cells of the confusion matrix;
-*width* is that of the interval of the accuracy.
+`metrics.NoisyEvaluation` gives 95 % intervals. The table has the share of them that contain the
+true score, in simulated data where it is known. *C* is known exactly, or was counted on that number
+of other rows. *By class* is the mean over precision, recall, F1, prevalence and the cells of the
+confusion matrix; *width* is the width of the interval of the accuracy.
 
 Made by `python -m experiments evaluation`: {runs:,} draws per line, so coverages are known to about
 ± {error:.3f}.

@@ -54,6 +54,14 @@ def test_a_clone_is_asked_by_its_place(installed, tmp_path, monkeypatch):
     assert pip_install("cli") == 'pip install ".[cli]"'
 
 
+def test_a_wheel_is_asked_by_its_place(installed, tmp_path):
+    wheel = tmp_path / "unconfused-0.1.0-py3-none-any.whl"
+    installed(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+    assert pip_install("cli") == 'pip install "unconfused[cli]"'  # it is gone
+    wheel.touch()
+    assert pip_install("cli") == f'pip install "{wheel}[cli]"'
+
+
 def test_an_editable_installation_stays_one(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     place = tmp_path / "src" / "unconfused" / "_text" / "__init__.py"

@@ -36,8 +36,9 @@ def keep_labels(per_class, seed):
 
 
 # %%
-# A support vector machine labels the rows, and a linear model learns from all of them through the
-# confusion matrix of the machine, which can represent what a linear model cannot.
+# A support vector machine with a Gaussian kernel labels the rows, as it can separate classes that a
+# linear model cannot. A linear model then learns from all rows, through the confusion matrix of the
+# support vector machine.
 
 partly = keep_labels(10, seed=0)
 learner = UnconfusedLogisticRegression(noisy_weight=0.3)

@@ -8,7 +8,8 @@ model that may refuse to answer; its confidence can be used as the weight of its
 """
 
 # %%
-# The comments of the ``youtube_spam`` data set if available, or generated ones.
+# The data are comments on YouTube (``youtube_spam``) if the data set is available, and generated
+# comments otherwise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,8 +54,8 @@ print(f"{len(texts)} comments; all rules abstain on {1 - spoken.mean():.0%} of t
 # %%
 # Estimate how good the rules are from their agreement, without any truth. A
 # `~unconfused.confusion.Votes` object has their names and, with ``weight=``, the weight of each
-# vote. Each of these rules gives only one label, so `~unconfused.confusion.from_annotators` also
-# uses when it abstains.
+# vote. Each of these rules only ever gives one label, so that its silence is informative, too:
+# `~unconfused.confusion.from_annotators` uses it.
 
 answers = confusion.votes_from_wide(votes[spoken], annotators=rules)
 crowd = confusion.from_annotators(answers)

@@ -7,7 +7,7 @@ the confusion matrix.
 """
 
 # %%
-# Two spirals, with 30 % wrong labels.
+# The data are two spirals, with 30 % wrong labels.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ for ax, classes, title in zip(axes, (truth, labels), ("the truth", "the labels")
 plt.show()
 
 # %%
-# A forest that trusts the labels, the linear model through C, and the forest through C.
+# Compare a forest that trusts the labels, a linear model through C, and the forest through C.
 
 forest = ExtraTreesClassifier(100, random_state=0)
 models = {

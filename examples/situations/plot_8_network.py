@@ -9,7 +9,7 @@ the example only shows the matrix.)
 """
 
 # %%
-# Noisy labels for training, clean ones for testing.
+# The network is trained on noisy labels and tested on clean ones.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,8 +2,8 @@
 Regions on a circle
 ===================
 
-Points on a circle; each class is an arc. Part of every class has the label of the next one. What
-happens to the regions of a classifier that ignores this?
+The rows are points on a circle, and each class is an arc. A part of every class has the label of
+the next one. What happens to the regions of a classifier that ignores this?
 """
 
 # %%

@@ -2,8 +2,9 @@
 Unmixing one region
 ===================
 
-The main idea in one picture. A classifier predicts the same class for a set of rows. As labels are
-wrong, those of these rows are a mixture, which the inverse of the confusion matrix unmixes.
+The main idea in one picture. Take the rows for which a classifier predicts the same class. The
+counts of their noisy labels are those of their true classes, mixed by the confusion matrix. Its
+inverse undoes the mixture.
 """
 
 # %%
@@ -24,8 +25,8 @@ labels = noise.corrupt_labels(truth, C, random_state=0)
 
 # %%
 # Take the rows that a rough classifier predicts to be of class 0: here, those left of a line. How
-# many are truly of each class? Counting labels gives a wrong answer. On average over the noise, a
-# row with label k counts as ``inverse(C)[k, q]`` rows of class q, which corrects the counts.
+# many of them are truly of each class? Counting labels gives a wrong answer. If a row with label k
+# counts as ``inverse(C)[k, q]`` rows of class q, the counts are right on average over the noise.
 
 region = X[:, 0] < 2.6
 inverse = np.linalg.inv(C)

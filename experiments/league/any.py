@@ -266,7 +266,11 @@ TARGETS = [
         _beside("cleanlab", better=False),
         0.95,
     ),
-    Target("better by more than that", _beside("cleanlab", better=True), 0.5),
+    Target(
+        "Class-conditional noise: better than CleanLearning by two paired standard errors",
+        _beside("cleanlab", better=True),
+        0.5,
+    ),
     Target(
         "Pair flips, C known, Letter and Digits: at most 1.35 times the error with clean labels, "
         "or within two paired standard errors of it",

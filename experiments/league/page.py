@@ -35,7 +35,7 @@ def write_page(block: Block, results: Results, introduction: str) -> str:
     parts = [write_errors(block, results, introduction).rstrip()]
     parts += ["", "## Finding wrong labels: average precision", "", *_finding(block, results)]
     parts += ["", "## Calibration: expected calibration error", "", *_calibration(results)]
-    parts += ["", "## What it took", "", *_time(block, results)]
+    parts += ["", "## CPU time", "", *_time(block, results)]
     return "\n".join(parts) + "\n"
 
 

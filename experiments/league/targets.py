@@ -142,20 +142,20 @@ def unpack(record: dict[str, Any]) -> BoolArray:
 
 TARGETS = [
     Target(
-        "Cells won: no method with the same knowledge better by max(0.003, two paired standard "
-        "errors)",
+        "Cells won: no other method with the same knowledge is better by more than max(0.003, two "
+        "paired standard errors)",
         nobody_is_better,
         0.97,
     ),
     Target(
-        "No draw of trusted rows more than max(0.02, twice its paired error) below the best of "
-        "noisy, trusted, mixed",
+        "Trusted rows, every draw: not worse than the best of LR on noisy labels, trusted rows and "
+        "both by more than max(0.02, two paired standard errors)",
         no_draw_hurts,
         1.0,
     ),
     Target(
-        "The mean over draws not below that of noisy, trusted or mixed by two paired standard "
-        "errors",
+        "Trusted rows, mean over draws: not worse than LR on noisy labels, trusted rows or both by "
+        "more than two paired standard errors",
         no_harm_on_average,
         1.0,
     ),

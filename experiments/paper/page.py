@@ -35,20 +35,21 @@ LINEAR = ("svm", "s3vm", "uma", "logistic", "self_training", "likelihood", "self
 
 HEAD = """# The paper, reproduced
 
-The experiments of U. Louche and L. Ralaivola, *Unconfused Ultraconservative Multiclass
-Algorithms*, repeated. `make reproduce` runs them (hours; it resumes where it was stopped) and
-writes this page; `docs/paper` has the numbers as JSON. ± and bands are one standard error of the
-mean over runs.
+This page repeats the experiments of U. Louche and L. Ralaivola, *Unconfused Ultraconservative
+Multiclass Algorithms*, and compares the results with those of the paper. `make reproduce` runs them
+(this takes hours, and resumes where it was stopped) and writes this page; `docs/paper` has the
+numbers as JSON. ± and bands in figures are one standard error of the mean over runs.
 """
 
 CLAIMS = """## The paper's claims
 
-Differences are means ± one standard error; "cannot be told" where they are within two of them.
+Differences are means ± one standard error. Where a difference is within two standard errors, it
+"cannot be told" whether the claim holds.
 """
 
 RUNS = """{versions}
 Among the others, whitened UMA on Letter (Table 1), `UnconfusedLogisticRegression` and
-`SelfLabelingClassifier` are of earlier versions and have changed since.
+`SelfLabelingClassifier` are from earlier versions of the code, which has changed since.
 {toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
 paper has about 11,000 of each.
 """
@@ -59,22 +60,22 @@ A rough classifier, trained on m labelled rows of each class, labels all trainin
 confusion matrix C is counted on S_conf, {share:.0%} of the rows with known labels, and UMA learns
 from the rough labels through C. The other columns are a Perceptron on the rough labels (f_y), on
 S_conf (f_conf) and on all true labels (f_full), and a semi-supervised SVM that knows the labels of
-S_conf (S3VM). All columns have the same settings, and no rule that chose them used test labels; the
-candidates were drawn up after single trial runs whose test errors were seen
+S_conf (S3VM). All columns have the same settings. They were not chosen by test labels, but the
+candidates were chosen after single trial runs whose test errors were seen
 ([settings.py](../experiments/paper/settings.py)). Test error:
 """
 
 SECOND = """### What you would use today
 
-These methods get all labels that the protocol pays for, the m of each class and S_conf, and the
-same features.
+These methods get the same features and all true labels of the protocol: the m of each class, and
+those of S_conf.
 """
 
 OPTIONS = """### `SelfLabelingClassifier`: known labels and rounds
 
 The paper discards the known labels once C is counted; `SelfLabelingClassifier` learns from them
-too. In further rounds the learner relabels the rows, until C settles (number of rounds in
-brackets). Runs and settings are those above; Letter is left out, as a fit takes minutes.
+too. In further rounds the learner relabels the rows, until C no longer changes (number of rounds in
+brackets). Runs and settings are those above. Letter is left out, because a fit takes minutes.
 """
 
 QUICK = """**This is a quick look**: one or two runs, and a small part of Letter.

@@ -26,14 +26,20 @@ from experiments.runner import run_all
 from experiments.store import Store
 
 INTRODUCTION = """\
-A reviewer who is always right checks rows in batches, up to 30 % of at most 800 rows. After each
-batch, five models are fitted without a fifth of the rows each, with the verdicts in place of the
-labels. All ways of choosing rows use these, and the same learner is fitted to the verdicts
-(`unconfused.review.fit_checked`). *Ours* is `next_to_check` with its default mix: one row in twenty
-at random, the others by `judge_left_out(...).ranking` and, where that is about the same, by how
-uncertain the true class is. *Suspicion* is 1 minus the out-of-fold probability of the label,
-*cleanlab* is `find_label_issues`, its issues first. The rule was chosen on digits, reuters and
-music; letter, medical and youtube only judge it."""
+How fast do different ways of choosing rows to check find wrong labels and improve the model? In
+this simulation, a reviewer who is always right checks rows in batches, up to 30 % of at most 800
+rows. After each batch, five models are fitted, each without a fifth of the rows and with the
+verdicts in place of the labels. All ways of choosing rows use these models:
+
+- *ours* is `next_to_check` with its default mix: one row in twenty at random, the others by
+  `judge_left_out(...).ranking` and, among similarly suspicious rows, by how uncertain the true
+  class is;
+- *suspicion* is 1 minus the out-of-fold probability of the label;
+- *cleanlab* is `find_label_issues`, its issues first.
+
+The accuracy is that of the same learner, fitted to the verdicts by `unconfused.review.fit_checked`.
+The rule of ours was chosen on digits, reuters and music; letter, medical and youtube were only used
+to judge it."""
 
 Curves = dict[tuple[str, str], dict[str, list[Any]]]
 """Records of each data set and noise, by strategy, in the order of the seeds."""

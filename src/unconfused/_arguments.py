@@ -40,11 +40,25 @@ def check_positive(value: float, name: str) -> float:
     return float(value)
 
 
+def check_not_negative(value: float, name: str) -> float:
+    """Return a finite number of at least 0, or raise an error that names it."""
+    if not isinstance(value, Real) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be at least 0 and finite; got {value!r}.")
+    return float(value)
+
+
 def check_count(value: int, name: str, smallest: int) -> int:
     """Return an integer of at least `smallest`, or raise an error that names it."""
     if not isinstance(value, Integral) or value < smallest:
         raise ValueError(f"{name} must be an integer of at least {smallest}; got {value!r}.")
     return int(value)
+
+
+def check_inner_share(value: float, name: str) -> float:
+    """Return a number between 0 and 1, ends excluded, or raise an error that names it."""
+    if not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+    return float(value)
 
 
 def check_share(value: float, name: str) -> float:

@@ -89,14 +89,14 @@ def refuse_target(target: Path, *, force: bool) -> None:
             raise FileNotFoundError(f"There is no folder {target.parent}; create it first.")
         if target.is_dir():
             raise IsADirectoryError(f"{target} is a folder; name a file in it.")
-        if target.exists() and not target.is_file():
+        if not target.exists():
+            return
+        if not target.is_file():
             raise OSError(f"{target} is not an ordinary file; choose another place.")
-        if target.exists() and not force:
+        if not force:
             raise FileExistsError(f"{target} exists already; force=True replaces it.")
         any_write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH  # root could write to others too
-        if target.exists() and not (
-            target.stat().st_mode & any_write and os.access(target, os.W_OK)
-        ):
+        if not (target.stat().st_mode & any_write and os.access(target, os.W_OK)):
             raise PermissionError(f"{target} is read-only; make it writable, or choose another.")
     except ValueError as error:  # a NUL in the name
         raise OSError(f"{str(target)!r} cannot be a file name ({error}).") from None
@@ -104,8 +104,7 @@ def refuse_target(target: Path, *, force: bool) -> None:
 
 def refuse_folder(target: Path) -> None:
     """Raise if nothing can be written beside a file."""
-    scratch = _scratch(target)
-    scratch.unlink()
+    _scratch(target).unlink()
 
 
 def _scratch(target: Path) -> Path:

@@ -61,9 +61,7 @@ def label_array(labels: Any) -> Labels:
     >>> label_array(["cat", float("nan")])
     array(['cat', nan], dtype=object)
     """
-    if hasattr(labels, "dtype"):
-        return np.asarray(labels)
-    return np.array(labels, dtype=object)
+    return np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
 
 
 def has_columns(labels: Any) -> bool:
@@ -99,9 +97,8 @@ def split_missing(
 
 
 def _names_a_value(missing_label: Any) -> bool:
-    if isinstance(missing_label, str):
-        return missing_label != "auto"
-    return missing_label is not None and not bool(is_missing(np.array([missing_label], object))[0])
+    automatic = isinstance(missing_label, str) and missing_label == "auto"
+    return not automatic and not bool(is_missing(np.array([missing_label], object))[0])
 
 
 def _without_object_dtype(array: Labels, missing: BoolArray, name: str) -> Labels:
@@ -177,7 +174,7 @@ def encode_labels(
     automatic = isinstance(missing_label, str) and missing_label == "auto"
     if automatic:
         observed_missing |= _minus_one(observed, observed_missing, named)
-    shown = _distinct(_present(observed, observed_missing))
+    shown = distinct(present(observed, observed_missing))
     if y_true is None:
         truth, truth_missing = observed, np.ones(len(observed), dtype=bool)
     else:
@@ -186,7 +183,7 @@ def encode_labels(
             raise ValueError(f"y_true has {len(truth)} labels but y has {len(observed)}.")
         if automatic:
             truth_missing |= _minus_one(truth, truth_missing, named, shown)
-    true_shown = _distinct(_present(truth, truth_missing))
+    true_shown = distinct(present(truth, truth_missing))
     if named is None:
         _refuse_gaps_as_text(shown, true_shown)
         _refuse_other_spelling(shown, true_shown)
@@ -196,6 +193,14 @@ def encode_labels(
         observed=_codes(observed, observed_missing, named, "y"),
         truth=_codes(truth, truth_missing, named, "y_true"),
     )
+
+
+def encode_complete(labels: ArrayLike, classes: ArrayLike | None, name: str) -> EncodedLabels:
+    """Encode labels none of which may be missing: -1 is a label like any other."""
+    encoded = encode_labels(labels, classes=classes, missing_label=None)
+    if np.any(encoded.observed == MISSING):
+        raise ValueError(f"{name} must not hold missing labels (None or NaN).")
+    return encoded
 
 
 def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_true") -> None:
@@ -216,8 +221,10 @@ def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_t
 
 def refuse_swapped(labels: EncodedLabels, n_rows: FloatArray) -> None:
     """Raise if all rows have a truth and few have a label, as when the two are swapped."""
+    if np.any(labels.truth == MISSING):
+        return
     shown, total = n_rows[labels.observed >= 0].sum(), n_rows.sum()
-    if 0 < 2 * shown < total and np.all(labels.truth != MISSING):
+    if 0 < 2 * shown < total:
         raise ValueError(
             f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they look "
             "swapped. y holds the observed labels, y_true the truth where it is known."
@@ -265,12 +272,12 @@ def _encode_apart(
     return EncodedLabels(truth.classes, seen.observed, truth.observed, seen.classes)
 
 
-def _present(labels: Labels, missing: BoolArray) -> Labels:
+def present(labels: Labels, missing: BoolArray) -> Labels:
     """Return the labels that are not missing, without a copy if all are present."""
     return labels[~missing] if missing.any() else labels
 
 
-def _distinct(labels: Labels) -> Labels:
+def distinct(labels: Labels) -> Labels:
     """Return the sorted distinct labels; integers of a small range are counted, not sorted."""
     if labels.dtype.kind not in "iu" or not len(labels):
         return np.unique(labels)
@@ -295,15 +302,15 @@ def _minus_one(
     labels: Labels, missing: BoolArray, named: Labels | None, shown: Labels | None = None
 ) -> BoolArray:
     """Return where -1 marks a missing label; for truths, `shown` are the observed labels."""
-    present = _present(labels, missing)
-    others = present[:0] if shown is None else shown
+    held = present(labels, missing)
+    others = held[:0] if shown is None else shown
     none = np.zeros(len(labels), dtype=bool)
-    if not _holds_integers(present) or not np.any(present == -1):
+    if not _holds_integers(held) or not _shows_minus_one(held):
         return none
     if named is not None:
-        is_class = _contains(named, -1)
-    elif not _contains(others, -1):
-        is_class = len(_union(others, np.unique(present[present != -1]))) < 2
+        is_class = _shows_minus_one(named)
+    elif not _shows_minus_one(others):
+        is_class = len(_union(others, np.unique(held[held != -1]))) < 2
     else:
         is_class = bool(missing.any())  # NaN marks missing truths, so -1 is the class that y shows
         if not is_class:
@@ -315,8 +322,8 @@ def _minus_one(
     return none if is_class else (labels == -1) & ~missing
 
 
-def _contains(labels: Labels, value: int) -> bool:
-    return labels.dtype.kind in "iuf" and bool(np.any(labels == value))
+def _shows_minus_one(labels: Labels) -> bool:
+    return labels.dtype.kind in "iuf" and bool(np.any(labels == -1))
 
 
 def _union(first: Labels, second: Labels) -> Labels:
@@ -343,19 +350,26 @@ def _family(labels: Labels) -> str:
 
 def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> IntArray:
     """Return the index of every label among the sorted classes."""
-    present = _present(labels, missing)
-    if not len(present):  # a broadcast scalar takes no memory
+    shown = present(labels, missing)
+    if not len(shown):  # a broadcast scalar takes no memory
         return np.broadcast_to(np.intp(MISSING), len(labels))
-    if _family(present) != _family(classes):
+    if _family(shown) != _family(classes):
         raise ValueError(
             f"{name} and the classes are of different types: {name} holds "
-            f"{_sample(np.unique(present))}, the classes are {_sample(classes)}. "
+            f"{_sample(np.unique(shown))}, the classes are {_sample(classes)}. "
             "Write both the same way."
         )
-    positions, unknown = _look_up(present, classes)
+    last = len(classes) - 1
+    if shown.dtype == classes.dtype == np.int64 and classes[last] - classes[0] == last:
+        positions: IntArray = shown - classes[0]  # classes that follow one another need no search
+        unknown = (positions < 0) | (positions > last)
+    else:
+        positions = np.searchsorted(classes, shown)
+        positions[positions > last] = 0
+        unknown = classes[positions] != shown
     if unknown.any():
         raise ValueError(
-            f"{name} holds labels outside the classes: {_sample(np.unique(present[unknown]))}. "
+            f"{name} holds labels outside the classes: {_sample(np.unique(shown[unknown]))}. "
             f"The classes are {_sample(classes)}; add the missing ones to `classes` (and to the "
             "confusion matrix), or correct the labels."
         )
@@ -366,22 +380,8 @@ def _codes(labels: Labels, missing: BoolArray, classes: Labels, name: str) -> In
     return codes
 
 
-def _look_up(labels: Labels, classes: Labels) -> tuple[IntArray, BoolArray]:
-    """Return the place of every label among the sorted classes, and which have none."""
-    last = len(classes) - 1
-    if labels.dtype == classes.dtype == np.int64 and classes[last] - classes[0] == last:
-        positions = labels - classes[0]  # classes that follow one another need no search
-        unknown = (positions < 0) | (positions > last)
-    else:
-        positions = np.searchsorted(classes, labels)
-        positions[positions > last] = 0
-        unknown = classes[positions] != labels
-    return positions, unknown
-
-
 def _sample(labels: Labels, most: int = 6) -> str:
-    shown = ", ".join(repr(entry) for entry in labels[:most].tolist())
-    return shown + (", ..." if len(labels) > most else "")
+    return ", ".join([*map(repr, labels[:most].tolist()), *["..."] * (len(labels) > most)])
 
 
 def count_pairs(

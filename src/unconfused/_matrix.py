@@ -134,9 +134,9 @@ class Unmixing:
 
     A row with label code ``s`` counts as ``coefficients[s, q]`` rows of class ``q``. The first S
     codes are observed labels, unmixed by the inverse of C; the next Q, present if `trusted` is set,
-    are trusted labels, which count as they are. With more labels than classes many inverses undo
-    C; the one of generalised least squares is used, of least variance where labels are as frequent
-    as the columns of C say.
+    are trusted labels, which count as they are. With more labels than classes C has many left
+    inverses. That of generalised least squares is used, which has the least variance if labels are
+    as frequent as the columns of C say.
 
     Examples
     --------
@@ -347,9 +347,9 @@ def warn_if_ill_conditioned(unmixing: Unmixing, classes: Labels) -> None:
         inflation = unmixing.error_inflation
         warnings.warn(
             f"The confusion matrix is ill-conditioned (condition number {condition:.0f}): "
-            f"inverting it inflates standard errors by up to {inflation:.0f}, so n rows are worth "
-            f"as little as n/{inflation**2:.0f} clean ones. Classes hard to tell apart: "
-            f"{dependent_classes(unmixing.matrix, classes)}.",
+            f"inverting it inflates standard errors up to {inflation:.0f} times, so "
+            f"{inflation**2:.0f} rows may be worth no more than one with a clean label. Classes "
+            f"that are hard to tell apart: {dependent_classes(unmixing.matrix, classes)}.",
             ConfusionWarning,
             stacklevel=3,
         )

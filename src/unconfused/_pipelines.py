@@ -25,13 +25,9 @@ def final_step(estimator: Any) -> tuple[Any, str]:
 
 def last_step(estimator: Any) -> Any:
     """Return the fitted classifier inside pipelines and searches."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            return estimator
+    if hasattr(estimator, "best_estimator_"):
+        return last_step(estimator.best_estimator_)
+    return last_step(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
 
 
 def takes_in_fit(estimator: Any, name: str) -> bool:

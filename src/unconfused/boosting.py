@@ -1,7 +1,7 @@
 """Gradient boosting through the confusion matrix: an objective for LightGBM and XGBoost.
 
-The scores of a boosted model are those of the true classes; their softmax, mixed by C, must explain
-the labels that were observed. One fit then suffices, whatever the noise.
+A boosted model predicts scores of the true classes. Their softmax, multiplied by C, has to explain
+the labels that were observed, so a single fit suffices.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ SMALLEST_CURVATURE = 1e-6
 class ConfusedObjective:
     """Likelihood of noisy labels through a confusion matrix, for LightGBM and XGBoost.
 
-    The gradient is exact: class probabilities minus their posterior given the label. With noisy
-    labels the Hessian is neither diagonal nor positive, so that of the EM surrogate is used, which
-    bounds the loss from above: with the posterior fixed, it is the loss of clean labels, with
-    curvature ``p (1 - p) Q / (Q - 1)`` as in LightGBM's own multiclass loss. Learning rates
-    therefore have the same meaning as there.
+    The gradient is exact: class probabilities minus their posterior given the label. The Hessian
+    with noisy labels is neither diagonal nor positive, so that of the EM algorithm's surrogate loss
+    is used. This is the loss of clean labels with the posterior held fixed, an upper bound. Its
+    curvature is ``p (1 - p) Q / (Q - 1)``, as in LightGBM's own multiclass loss, so that learning
+    rates have the same meaning.
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
-        Rows are true classes, columns observed labels. Columns of a DataFrame may be other labels.
-    classes : array-like, optional
-        The classes in the order of a plain array. By default 0 to Q - 1.
+    confusion : rows are true classes, columns observed labels. Columns of a DataFrame may be other
+        labels
+    classes : the classes in the order of a plain array. By default 0 to Q - 1
 
     Attributes
     ----------
@@ -83,12 +82,12 @@ class ConfusedObjective:
 
     def __init__(self, confusion: Any, *, classes: ArrayLike | None = None) -> None:
         named = confusion_classes(confusion)
+        if named is None and is_rectangular(confusion):
+            raise ValueError(
+                "Pass a rectangular matrix as a DataFrame: the classes are its index, the labels "
+                "its columns."
+            )
         if named is None:
-            if is_rectangular(confusion):
-                raise ValueError(
-                    "Pass a rectangular matrix as a DataFrame: the classes are its index, the "
-                    "labels its columns."
-                )
             named = np.unique(np.arange(len(confusion)) if classes is None else classes)
         others = confusion_labels(confusion)
         self.classes_: Labels = named
@@ -130,26 +129,24 @@ class ConfusedObjective:
         return own * (shares - given), own * curvature
 
     def loss(self, codes: ArrayLike, scores: ArrayLike, weight: ArrayLike | None = None) -> float:
-        """Return the mean of -log P(label), to stop early by."""
+        """Return the mean of -log P(label), by which to choose the number of trees."""
         log_chances, table = self._rows(codes, scores)
         own = None if weight is None else np.asarray(weight, dtype=np.float64)
         return float(np.average(posterior(np, table, log_chances)[0], weights=own))
 
     def predict_proba(self, scores: ArrayLike) -> FloatArray:
         """Turn scores, the predictions of the model, into probabilities of the true classes."""
-        table = self._table(scores, None)
-        found: FloatArray = posterior(np, table, np.zeros(table.shape))[1]
-        return found
+        table = self._table(scores)
+        return np.asarray(posterior(np, table, np.zeros(table.shape))[1])
 
     def predict(self, scores: ArrayLike) -> Labels:
         """Turn scores into the likeliest classes."""
-        return np.asarray(self.classes_[self._table(scores, None).argmax(axis=1)])
+        return np.asarray(self.classes_[self._table(scores).argmax(axis=1)])
 
     def label_posterior(self, scores: ArrayLike, y: ArrayLike) -> FloatArray:
         """Return P(true class | row, observed label), (n, Q)."""
         log_chances, table = self._rows(self.encode(y), scores)
-        found: FloatArray = posterior(np, table, log_chances)[2]
-        return found
+        return np.asarray(posterior(np, table, log_chances)[2])
 
     @property
     def lightgbm(self) -> Callable[[Any, Any], tuple[FloatArray, FloatArray]]:
@@ -159,18 +156,15 @@ class ConfusedObjective:
     @property
     def xgboost(self) -> Callable[[Any, Any], tuple[FloatArray, FloatArray]]:
         """The objective for `xgboost.train`: a function of scores and a DMatrix."""
-
-        def objective(scores: Any, data: Any) -> tuple[FloatArray, FloatArray]:
-            weight = data.get_weight()
-            return self(data.get_label(), scores, weight if len(weight) else None)
-
-        return objective
+        return lambda scores, data: self(
+            data.get_label(), scores, data.get_weight() if len(data.get_weight()) else None
+        )
 
     def _rows(self, codes: ArrayLike, scores: ArrayLike) -> tuple[FloatArray, FloatArray]:
         rows = np.asarray(codes, dtype=np.intp)
         return self._log_chances[rows], self._table(scores, len(rows))
 
-    def _table(self, scores: ArrayLike, n_rows: int | None) -> FloatArray:
+    def _table(self, scores: ArrayLike, n_rows: int | None = None) -> FloatArray:
         """Return scores as (n, Q); LightGBM's own interface may flatten them class by class."""
         table, n_classes = np.asarray(scores, dtype=np.float64), len(self.classes_)
         if table.ndim == 1 and table.size % n_classes == 0:

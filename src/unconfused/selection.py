@@ -1,7 +1,8 @@
 """Selection strategies: which pair of classes UMA updates next.
 
-A strategy chooses one of the selectable pairs (p, q), rows predicted p that are truly q, from the
-norms of their update vectors and the class shares. It does not see the data.
+A pair (p, q) stands for the rows predicted p that are truly q. A strategy chooses one of the
+selectable pairs from the norms of their update vectors and the class shares; it does not see the
+data.
 """
 
 from __future__ import annotations

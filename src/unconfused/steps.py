@@ -4,8 +4,8 @@ A rule takes the scores of one vector (a row, or UMA's z) and returns the multip
 add to the weights of each class: positive for the target class, negative for classes in the error
 set, those that scored at least as high.
 
-Each built-in rule is one plain loop over the classes, run as it is by UMA and compiled for the
-online sweep.
+Each built-in rule is one plain loop over the classes. UMA runs it in Python; for the online learner
+it is compiled.
 """
 
 from __future__ import annotations

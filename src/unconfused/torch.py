@@ -33,9 +33,10 @@ class ConfusedCrossEntropy(torch.nn.Module):
     confusion : array-like of shape (Q, S), or (A, Q, S) for several annotators
         Rows are true classes, columns observed labels. Labels are given as column numbers.
     learn : bool
-        Learn the matrices with the network, starting from these. They are parameters of the loss:
-        hand them to the optimizer. Entries that start at 0 stay at 0. Start from matrices whose
-        largest entries say which class is which: nothing else does.
+        Learn the matrices together with the network, starting from the given ones. They are
+        parameters of the loss: pass these to the optimizer as well. Entries that start at 0 stay at
+        0. The right label should be the likeliest in every row of the given matrices, because
+        nothing else shows which class is which.
 
     Examples
     --------

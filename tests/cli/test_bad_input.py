@@ -229,7 +229,7 @@ def test_interrupt_leaves_no_file(monkeypatch):
 
     write_fitted()
     before = sorted(Path().iterdir())
-    monkeypatch.setattr("unconfused.cli.commands.predict.Prediction._label", interrupt)
+    monkeypatch.setattr("unconfused.cli.commands.predict.Prediction.label", interrupt)
     result = invoke("predict", "model.skops", "pets.csv", "-o", "out.csv")
     assert result.exit_code == 130 and result.output.strip() == ""
     assert sorted(Path().iterdir()) == before

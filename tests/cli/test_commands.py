@@ -26,7 +26,7 @@ def outcome() -> digits_demo.Outcome:
     """Pretend that a demo has been run."""
     learners = digits_demo.make_learners(noise.pairwise(10, 0.4))
     for place, learner in enumerate(learners):
-        learner.errors, learner.seconds = [0.1 * place, 0.1 * place + 0.02], [1.0, 2.0]
+        learner.errors = [0.1 * place, 0.1 * place + 0.02]
     shape = (2, len(digits_demo.RATES))
     curves = {name: np.full(shape, 0.5) for name in digits_demo.CURVES}
     return digits_demo.Outcome("pairwise", 3, learners, noise.pairwise(10, 0.4), curves)

@@ -105,7 +105,7 @@ def test_verdict_comes_first_and_then_what_the_columns_became():
 
 def test_a_guess_is_called_one():
     printed = succeed("fit", "pets.csv", "--label", "kind", "--ignore", "checked")
-    assert "may be wrong" in printed and "estimate from features" in printed
+    assert "may be wrong" in printed and "Estimated from features and labels alone" in printed
 
 
 def test_a_truth_that_repeats_the_labels_is_noticed():
@@ -150,6 +150,17 @@ def test_numbers_as_labels_with_a_truth_that_pandas_turned_into_floats():
     assert "1.0" not in Path("codes.csv").read_text()[:200] and frame["checked"].dtype.kind == "f"
     found = succeed_json("fit", "codes.csv", *FIT[2:])
     assert found["classes"] == [2, 3, 10]
+
+
+def test_gaps_in_the_labels_do_not_change_their_type():
+    frame = pets()
+    labels = frame["kind"].map({"cat": 1, "dog": 2, "hen": 3}).astype(object)
+    frame["number"] = labels.where(frame.index % 10 > 0)
+    frame["true"] = labels.where(frame.index % 3 == 0)
+    frame.loc[0, "true"] = "unknown"  # a class of its own, as it is not named as missing
+    frame[["size", "number", "true"]].to_csv("numbers.csv", index=False)
+    found = succeed_json("fit", "numbers.csv", "-l", "number", "-t", "true", *SETTINGS)
+    assert found["classes"] == ["1", "2", "3", "unknown"]
 
 
 def test_minus_one_is_a_class_unless_it_is_said_to_be_none():

@@ -13,8 +13,7 @@ from pets import SETTINGS, pets, succeed, succeed_json
 
 from unconfused import noise
 from unconfused._columns.row_hash import row_hashes
-from unconfused._report.accuracy import accuracy_words
-from unconfused._report.data import CheckedAccuracy
+from unconfused._text.checked_accuracy import CheckedAccuracy, accuracy_words
 from unconfused.review import Verdict, append_verdicts, match_verdicts, read_verdicts, wrong_left
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -28,11 +27,13 @@ def page_text(path):
 @pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
 def test_fit_report_audit_and_estimate_agree(known):
     given = ("pets.csv", "--label", "kind", *known)
-    fitted = succeed_json("fit", *given, *SETTINGS, "--report", "r.html")
+    # With nothing known C is guessed by way of a fit: by default settings here, as `estimate` does.
+    settings = SETTINGS if "--truth" in known else ()
+    fitted = succeed_json("fit", *given, *settings, "--report", "r.html")
     claim = fitted["verdict"]["sentence"].removeprefix("About ").rstrip(".")
     estimated = succeed_json("estimate", *given)
     assert estimated["verdict"]["sentence"] == fitted["verdict"]["sentence"]
-    audited = succeed_json("audit", *given, *SETTINGS, "-o", "rows.csv")
+    audited = succeed_json("audit", *given, *settings, "-o", "rows.csv")
     assert audited["verdict"] == claim
     number, rest = re.match(r"(.*? %) (.*)", claim).groups()
     shown = page_text("r.html")
@@ -80,6 +81,19 @@ def test_verdicts_tell_the_same_everywhere():
     left = wrong_left(checked, table["kind"])
     mended = (len(chosen) + 12) / len(table)
     assert left.share == pytest.approx(max(0.0, fitted["wrong_share"] - mended))
+
+
+@pytest.mark.slow
+def test_when_to_stop_names_the_count_that_fit_shows():
+    verdicts_on_pets("verdicts.csv")
+    given = ("pets.csv", "--label", "kind", "--ignore", "checked")
+    known = ("--truth", "verdicts.csv")
+    fitted = succeed_json("fit", *given, *known, *SETTINGS)["verdict"]
+    stop = ("--verdicts", "verdicts.csv", "--when-to-stop", "50", "--l2", "1e-3")
+    told = " ".join(succeed("review", *given, *stop).split())
+    number = f"{100 * fitted['wrong_share']:.0f} %"
+    assert "corrected on 60 rows drawn at random" in told
+    assert f"is less certain: {number} before any was corrected" in told
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def test_estimate_shows_intervals_and_writes_what_fit_reads():
 
 def test_a_guess_and_its_caveat():
     found = succeed_json("estimate", "pets.csv", "-l", "kind", "--ignore", "checked")
-    assert "No truth was seen" in found["verdict"]["quality"]
+    assert "No true labels were known" in found["verdict"]["quality"]
     assert found["verdict"]["kind"] == "nothing"
 
 

@@ -23,6 +23,7 @@ from unconfused._columns.kinds import ColumnRoles
 from unconfused._columns.steps import build_pipeline, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files.write import write_table
+from unconfused.cli import fitting
 from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
 from unconfused.cli.model import scaler_for
@@ -210,7 +211,7 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
 
 
 def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(file_stream, "SAMPLE", 100)
+    monkeypatch.setattr(fitting, "SAMPLE", 100)
     data = write_table(mixed(), tmp_path / "pets.csv")
     page = tmp_path / "page.html"
     options = ["--label", "kind", "--ignore", "checked", "--text", "remark", "--id", "name"]

@@ -1,5 +1,6 @@
 """From the columns of a frame to a model: what is used how, and what is said about it."""
 
+import re
 import tempfile
 
 import numpy as np
@@ -219,7 +220,7 @@ def test_missing_and_other_columns_are_named():
         "empty",
         "label",
     ]
-    with pytest.raises(ColumnError, match=r"no column 'size', 'colour'\. Did you mean 'Size'"):
+    with pytest.raises(ColumnError, match=r"no columns 'size', 'colour'\. Did you mean 'Size'"):
         prepare_frame(model, frame.drop(columns=["colour"]).rename(columns={"size": "Size"}))
     plain = UMAClassifier().fit(np.eye(3), [0, 1, 2])
     with pytest.raises(ColumnError, match=r"takes 3 columns.*there are 12"):
@@ -398,3 +399,40 @@ def test_a_column_of_words_may_be_empty_in_some_blocks():
         transformer, found = blocks.finish()
     assert found.categories == plan.categories == ["colour"]
     assert list(transformer.named_transformers_) == ["numbers", "categories"]
+
+
+@pytest.mark.parametrize("bad", ["2024-02-30", "unknown", "31/05/2024"])
+def test_a_column_of_dates_names_the_row_that_is_none(bad):
+    days = pd.Series(pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d"), dtype=object)
+    days[17] = bad
+    frame = pd.DataFrame({"size": [1.5, 2.5] * 15, "seen": days})
+    said = f"except for 1 of 30 cells, such as '{bad}' in row 17. Write these as 2024-05-31"
+    with pytest.raises(ColumnError, match=re.escape(said)):
+        build_pipeline(frame, UMAClassifier())
+    _, plan = build_pipeline(frame, UMAClassifier(), ColumnRoles(categories=["seen"]))
+    assert plan.categories == ["seen"]
+
+
+def test_words_with_a_few_dates_among_them_are_categories():
+    words = ["early", "late", "2024-05-31"] * 10
+    frame = pd.DataFrame({"size": np.arange(30.0) % 7, "seen": words})
+    assert build_pipeline(frame, UMAClassifier())[1].categories == ["seen"]
+
+
+def test_numbers_too_small_to_be_scaled_are_left_out_in_words():
+    frame = pd.DataFrame({"size": np.arange(30.0) % 7, "kind": [0, 1] * 15})
+    frame["tiny"], frame["small"] = 1e-200 * frame["size"], 1e-140 * frame["size"]
+    model, plan = build_pipeline(frame, UMAClassifier(), ColumnRoles(["kind"]))
+    assert "below 1e-150, too small to be scaled" in plan.left_out["tiny"]
+    features = model[:-1].fit_transform(prepare_frame(model, frame))
+    assert plan.numbers == ["size", "small"]
+    np.testing.assert_allclose(features[:, 1], features[:, 0])
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
+def test_dates_with_a_time_zone_are_dates(zone):
+    days = pd.Series(pd.date_range("2024-01-01", periods=30, tz=zone)).sample(30, random_state=0)
+    frame = pd.DataFrame({"size": [1.5, 2.5] * 15, "seen": days.reset_index(drop=True)})
+    model, plan = build_pipeline(frame, UMAClassifier())
+    assert plan.dates == ["seen"]
+    assert np.isfinite(model[:-1].fit_transform(prepare_frame(model, frame))).all()

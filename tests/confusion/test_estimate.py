@@ -53,7 +53,10 @@ def test_rare_classes_have_fewer_than_twenty_counts():
         ([[1000, 990, 0], [990, 1000, 0], [0, 0, 99]], r"Weak.*hardly tell classes 'a', 'b' apart"),
         ([[90, 10, 0], [0, 90, 10], [0, 0, 9]], "Uncertain: too few counts of class 'c'; entries"),
         ([[12, 12, 0], [0, 90, 10], [0, 0, 99]], "Uncertain.*class 'a'"),
-        ([[90, 10, 0], [0, 90, 10], [10, 0, 90]], "Precise enough to learn with: sampling error"),
+        (
+            [[90, 10, 0], [0, 90, 10], [10, 0, 90]],
+            "Precise enough to learn with: entries are known",
+        ),
     ],
 )
 def test_the_verdict_names_the_trouble(counts, says):
@@ -65,7 +68,7 @@ def test_the_verdict_names_the_trouble(counts, says):
 def test_a_caveat_ends_the_verdict():
     counts = np.diag([50.0, 50.0])
     estimate = ConfusionEstimate(np.eye(2), counts, np.array([0, 1]), caveat="Beware.")
-    assert estimate.verdict.endswith("times. Beware.")
+    assert estimate.verdict.endswith("itself. Beware.")
 
 
 def test_a_singular_matrix_inflates_errors_without_bound():

@@ -29,7 +29,7 @@ def test_separated_classes_are_counted_as_with_the_truth(seed):
     assert np.abs(guess.matrix - from_trusted(truth, y).matrix).max() < 0.1
     np.testing.assert_allclose(guess.counts.sum(axis=0), np.bincount(y))
     np.testing.assert_allclose(guess.matrix.sum(axis=1), 1)
-    assert "No truth was seen" in guess.verdict
+    assert "No true labels were known" in guess.verdict
 
 
 def test_the_verdict_speaks_of_sampling_and_names_classes_to_doubt():
@@ -42,11 +42,11 @@ def test_the_verdict_speaks_of_sampling_and_names_classes_to_doubt():
     low, high = guess.interval()
     assert np.any((matrix < low) | (matrix > high))  # what the words are for
     assert "known to within" not in guess.verdict
-    assert "Least reliable is what it says of classes" in guess.verdict and "1, 2" in guess.verdict
+    assert "It is least reliable for classes" in guess.verdict and "1, 2" in guess.verdict
     X, _, y = blobs()
     plain = from_noisy(X, y, random_state=0).verdict
     assert plain.startswith("A guess: the sampling error of an entry is at most")
-    assert "Least reliable" not in plain
+    assert "least reliable" not in plain
 
 
 def test_clean_labels_are_found_clean():

@@ -34,7 +34,7 @@ def test_the_matrix_comes_out(digits):
     _, y, pred_probs, _ = digits
     estimate = confusion.from_probabilities(pred_probs, y)
     assert np.abs(estimate.matrix - noise.pairwise(10, 0.3)).sum() / 10 < 0.3
-    assert "No truth was seen" in estimate.verdict
+    assert "No true labels were known" in estimate.verdict
 
 
 def test_wrong_labels_come_first_where_confidence_fails(digits):

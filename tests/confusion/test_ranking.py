@@ -242,7 +242,7 @@ def test_issues_are_a_small_table():
     assert len(issues) == 8
     assert issues[:2].row.tolist() == [0, 1]
     assert len(issues[issues.probability > 0.5]) == 4
-    assert "row 0: 'a', rather 'b' (wrong: 1.000)" in repr(issues)
+    assert "row 0: label 'a', suggested 'b', P(wrong) 1.000" in repr(issues)
     assert repr(issues).endswith("...")
     assert issues.expected_errors == pytest.approx(4)
     frame = issues.to_frame()
@@ -272,3 +272,19 @@ def test_refusals():
         rank_label_errors(GaussianNB(), X, np.zeros(300, int))
     with pytest.raises(TypeError, match=r"an instance: pass GaussianNB\(\)"):
         rank_label_errors(GaussianNB, X, y)
+
+
+def test_with_truths_the_posteriors_of_the_average_and_of_its_settings_are_averaged():
+    X, truth, y = blobs()
+    gold = np.full(300, None, dtype=object)
+    gold[:60] = truth[:60]
+    model = UnconfusedLogisticRegression(random_state=0)
+    given = {"y_true": gold, "n_repeats": 2, "random_state": 0}
+    issues = rank_label_errors(model, X, y, **given)
+    model.fit(X, y, y_true=gold)
+    settings = {"l2": model.l2_, "noisy_weight": model.noisy_weight_, "relabel": 0}
+    alone = rank_label_errors(UnconfusedLogisticRegression(**settings), X, y, **given)
+    expected = 1 - model.cross_fitted_posterior_[np.arange(300), y]
+    assert np.abs(expected[alone.row] - alone.probability).max() > 0.01
+    expected[alone.row] = (expected[alone.row] + alone.probability) / 2
+    np.testing.assert_allclose(issues.probability, expected[issues.row], atol=1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +50,9 @@ def digits_row(seed: int, label: object) -> str:
 
 @pytest.fixture
 def small_digits(tmp_path, monkeypatch):
-    files = {}
-    for part, name, n_rows in (("train", "optdigits.tra", 4), ("test", "optdigits.tes", 2)):
+    for name, n_rows in (("optdigits.tra", 4), ("optdigits.tes", 2)):
         text = "".join(digits_row(row, row) for row in range(n_rows))
-        checksum = write(tmp_path / "optdigits" / name, text)
-        files[part] = _home.TableFile(name, checksum, 65, exact=True)
-    monkeypatch.setattr(_uci, "DIGITS", files)
+        monkeypatch.setitem(_uci.DIGITS.checksums, name, write(tmp_path / "optdigits" / name, text))
     return tmp_path
 
 
@@ -120,8 +116,7 @@ def test_binary_file_is_an_error(small_digits):
 def test_words_for_numbers_are_an_error(small_digits, monkeypatch, label):
     text = digits_row(0, label)
     checksum = write(small_digits / "optdigits" / "optdigits.tra", text)
-    table = _home.TableFile("optdigits.tra", checksum, 65, exact=True)
-    monkeypatch.setattr(_uci, "DIGITS", {"train": table})
+    monkeypatch.setitem(_uci.DIGITS.checksums, "optdigits.tra", checksum)
     with pytest.raises(ValueError, match=r"optdigits\.tra is damaged"):
         fetch_optdigits(data_home=small_digits)
 
@@ -211,8 +206,7 @@ def letter_text(letters: str) -> str:
 @pytest.fixture
 def small_letter(tmp_path, monkeypatch):
     checksum = write(tmp_path / "letter" / "letter-recognition.data", letter_text("TIDN"))
-    table = replace(_uci.LETTER, sha256=checksum)
-    monkeypatch.setattr(_uci, "LETTER", table)
+    monkeypatch.setitem(_uci.LETTER.checksums, _uci.LETTER_FILE, checksum)
     monkeypatch.setattr(_uci, "N_TRAINING_LETTERS", 3)
     return tmp_path
 
@@ -237,6 +231,6 @@ def test_letter_downloads(monkeypatch, tmp_path):
 
 def test_letter_refuses_other_classes(small_letter, monkeypatch):
     checksum = write(small_letter / "letter" / "letter-recognition.data", letter_text("TI1N"))
-    monkeypatch.setattr(_uci, "LETTER", replace(_uci.LETTER, sha256=checksum))
+    monkeypatch.setitem(_uci.LETTER.checksums, _uci.LETTER_FILE, checksum)
     with pytest.raises(ValueError, match="no letters"):
         fetch_letter(data_home=small_letter)

@@ -156,8 +156,8 @@ def small_music(tmp_path, monkeypatch):
     train = write(folder / "train.csv", songs_text(SONGS))
     test = write(folder / "test.csv", songs_text({"d": "rock"}))
     answers = write(folder / "answers.csv", "annotator,song,label\n7,b,pop\n2,a,jazz\n7,a,rock\n")
-    for part, checksum in (("train", train), ("test", test), ("answers", answers)):
-        monkeypatch.setitem(_crowds.MUSIC.checksums, part, checksum)
+    for name, checksum in (("train.csv", train), ("test.csv", test), ("answers.csv", answers)):
+        monkeypatch.setitem(_crowds.MUSIC.checksums, name, checksum)
     return tmp_path
 
 

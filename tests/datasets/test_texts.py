@@ -143,5 +143,5 @@ def test_other_copies_are_warned_of(small_youtube, monkeypatch):
         small_youtube / "youtube_spam" / "train.csv",
         ",".join(_crowds.YOUTUBE.columns) + "\n0,a,ham,,,,,,,,,,\n",
     )
-    monkeypatch.setitem(_crowds.YOUTUBE.checksums, "train", checksum)
+    monkeypatch.setitem(_crowds.YOUTUBE.checksums, "train.csv", checksum)
     assert fetch_youtube_spam(data_home=small_youtube).data.tolist() == ["a"]

@@ -30,6 +30,7 @@ from unconfused.confusion import rank_label_errors
 from unconfused.confusion.estimation.calibration import stacked
 from unconfused.estimators.wrapping import soft_rounds
 from unconfused.estimators.wrapping.soft_rounds import RoundError, SoftRounds
+from unconfused.estimators.wrapping.task import open_task
 
 C = noise.pairwise(3, 0.4)
 
@@ -132,6 +133,19 @@ def test_trusted_rows_give_the_matrix_and_count_with_their_truth():
     assert accuracy(model, X, truth) > 0.9 and model.n_fits_ <= 30
     assert model.trained_on_ == "rounds"
     assert model.score(X, y, y_true=known) == accuracy(model, X[:90], truth[:90])
+
+
+def test_with_trusted_rows_posteriors_are_through_the_matrix_as_counted():
+    X, y, truth = blobs(600)
+    known = np.where(np.arange(600) < 90, truth.astype(float), np.nan)
+    model = UnconfusedClassifier(GaussianNB(), random_state=0).fit(X, y, y_true=known)
+    counted = open_task(model, X, y, known, None).evidence
+    probability = model._cross_fitted.probability
+    posterior = model.cross_fitted_posterior_
+    np.testing.assert_allclose(posterior, counted.posterior(probability))
+    assert np.abs(counted.matrix - model.confusion_).max() > 0.01  # that one is refined
+    refined = counted.through(model.confusion_).posterior(probability)
+    assert np.abs(posterior - refined).max() > 0.01
 
 
 def test_trusted_rows_alone_where_labels_say_nothing_that_is_true():

@@ -17,7 +17,7 @@ from unconfused._matrix import ConfusionWarning
 from unconfused.confusion.estimation.calibration import shares_of, stacked
 from unconfused.estimators.automatic.average import average
 from unconfused.estimators.automatic.held_out import FOLDS, fold_numbers
-from unconfused.estimators.automatic.search import PENALTIES, USUAL_PENALTY
+from unconfused.estimators.automatic.penalty import PENALTIES, USUAL_PENALTY
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,8 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatc
         def only(members, rows, intercept, kind=(float(believed), believed)):
             shares = np.array([float(m.candidate[1:] == kind) for m in members])
             alone = [m for m, share in zip(members, shares, strict=True) if share]
-            return average(alone, rows, intercept)[0], shares
+            weights, _, predicted = average(alone, rows, intercept)
+            return weights, shares, predicted
 
         monkeypatch.setattr("unconfused.estimators.automatic.average.average", only)
         fitted = clone(clf).fit(problem.X, problem.y, y_true=truth)
@@ -256,3 +257,51 @@ def test_the_search_stops_where_the_penalty_no_longer_matters():
     best = int(tried["loss"].argmin())
     assert tried["loss"][tried["chosen"] > 0][0] - tried["loss"][best] <= 1.0 / len(X)
     assert len(tried["l2"]) <= 8
+
+
+def test_out_of_fold_predictions_of_trusted_rows_are_kept_and_fair(digits):
+    X, true, X_test, true_test = digits
+    y = noise.corrupt_labels(true, noise.pairwise(10, 0.3), random_state=0)
+    truth = some_truths(true, 300)
+    clf = UnconfusedLogisticRegression(random_state=0).fit(X, y, y_true=truth)
+    kept, known = clf._checked, truth >= 0
+    assert np.array_equal(kept.truth, truth) and np.array_equal(kept.predicted >= 0, known)
+    right = np.mean(kept.predicted[known] == true[known])
+    assert right == pytest.approx(clf.score(X_test, true_test), abs=0.04)
+    assert "_checked" not in clf.__getstate__()
+    # A class that only one trusted row shows cannot be held out.
+    truth[known & (true == 3)] = -1
+    truth[np.flatnonzero(true == 3)[0]] = 3
+    with pytest.warns(UserWarning, match="no random sample"):
+        assert clone(clf).fit(X, y, y_true=truth)._checked is None
+
+
+def known_in_part(n_rows=450, n_known=90):
+    X, true = make_classification(n_rows, 10, n_informative=6, n_classes=3, random_state=0)
+    y = noise.corrupt_labels(true, noise.symmetric(3, 0.3), random_state=0)
+    return X, y, np.where(np.arange(n_rows) < n_known, true, -1)
+
+
+def test_models_weighed_by_truths_have_out_of_fold_posteriors_without_rounds():
+    X, y, truth = known_in_part()
+    alone = np.flatnonzero(truth < 0)[:30]  # each of these rows has a column of its own
+    X[alone] = 0.0
+    X = np.hstack([X, 30.0 * np.eye(len(X))[:, alone]])
+    clf = UnconfusedLogisticRegression(relabel=0, random_state=0).fit(X, y, y_true=truth)
+    posterior = clf.cross_fitted_posterior_
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+    known = truth >= 0
+    np.testing.assert_array_equal(posterior[known], np.eye(3)[truth[known]])
+    own, fitted = (
+        table[np.arange(30), y[alone]]
+        for table in (posterior[alone], clf.label_posterior(X[alone], y[alone]))
+    )
+    assert fitted.min() > own.max()  # the weights of these columns follow the labels
+
+
+def test_rounds_leave_posteriors_where_not_all_rows_were_held_out():
+    X, y, truth = known_in_part(900)
+    weight = np.ones(900)
+    weight[100:110] = 0.0
+    clf = UnconfusedLogisticRegression().fit(X, y, y_true=truth, sample_weight=weight)
+    assert clf.relabel_ and clf.cross_fitted_posterior_.shape == (900, 3)

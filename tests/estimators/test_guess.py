@@ -15,6 +15,8 @@ from unconfused import (
     noise,
 )
 from unconfused.confusion import ConfusionEstimate, from_noisy
+from unconfused.estimators.automatic.held_out import HeldOutRows
+from unconfused.estimators.automatic.search import Candidate, Search
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def test_flipped_digits_are_warned_of_or_unmixed():
     assert believed.score(X, truth) < 0.75
     assert guessed.score(X, truth) > 0.94
     assert isinstance(guessed.guessed_confusion_, ConfusionEstimate)
-    assert "No truth was seen" in guessed.guessed_confusion_.verdict
+    assert "No true labels were known" in guessed.guessed_confusion_.verdict
 
 
 @pytest.mark.parametrize("spread", [1.0, 3.0, 6.0])
@@ -45,6 +47,33 @@ def test_clean_labels_stay_quiet_however_much_classes_overlap(spread, confusion)
     clf = UnconfusedLogisticRegression(confusion).fit(X, y)  # warnings are errors
     assert not hasattr(clf, "guessed_confusion_")
     assert np.array_equal(clf.confusion_, np.eye(3))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_no_guess_gives_a_class_mostly_the_label_of_another(swapped):
+    """Two classes that are swapped explain labels as well: labels cannot tell which is which."""
+    labels = np.arange(200) % 2
+    matrix = np.array([[0.8, 0.2], [0.3, 0.7]])[:: -1 if swapped else 1]
+    rows = HeldOutRows(
+        X=np.zeros((200, 1)),
+        evidence=np.eye(2)[labels],
+        weight=np.ones(200),
+        fold=np.arange(200) % 5,
+        places=np.arange(200),
+        n_eligible=200,
+        truth=np.zeros(200, dtype=bool),
+        observed=labels,
+    )
+    classes = np.where(np.arange(200) % 10 < 8, labels, 1 - labels)  # a model predicts most labels
+    scores = 2.0 * np.eye(2)[1 - classes if swapped else classes]
+    searches = []
+    for own, c in ((scores, matrix), (np.zeros((200, 2)), np.eye(2))):
+        search = Search(rows.through(c), fit_without=None, intercept=True)
+        search.chosen = Candidate(1e-3, 1.0)
+        search.scores[search.chosen], search.matrices[search.chosen] = own, c
+        searches.append(search)
+    guessing, believing = searches
+    assert guessing.supports_guess(believing) is not swapped
 
 
 def test_what_is_known_comes_before_a_guess(blobs):
@@ -114,7 +143,7 @@ def test_a_report_says_that_it_is_a_guess(blobs):
         clf = UnconfusedLogisticRegression("auto", relabel=0).fit(X, y)
     source = find_source(open_case(clf, X, y, None), 0)
     assert source.kind == "guessed" and "labels alone" in source.words
-    assert "No truth was seen" in source.quality
+    assert "No true labels were known" in source.quality
 
 
 def test_other_words_are_refused(blobs):

@@ -44,14 +44,14 @@ def test_few_counts_of_a_rare_class_lean_on_how_all_classes_err():
     # Of five rows of class 2 four happen to be labelled 0, more often than class 0's own label is
     # wrong: taken at its word, class 2 would take over the rows of class 0.
     few = np.array([[90.0, 6, 4], [7, 91, 2], [4, 0, 1]])
-    drawn = counts_shrunk_to_pooled(few, 30.0)
+    drawn = counts_shrunk_to_pooled(few)
     shares = drawn / drawn.sum(axis=1, keepdims=True)
     assert few[2, 0] / few[2].sum() > 0.7 and shares[2].argmax() == 2
     np.testing.assert_allclose(shares[:2], few[:2] / 100, atol=0.05)
-    assert np.all(counts_shrunk_to_pooled(few, 30.0) >= few)
+    assert np.all(counts_shrunk_to_pooled(few) >= few)
     # Where every class errs in its own way, the others say nothing of it.
     own = np.array([[800.0, 200, 0], [0, 800, 200], [500, 0, 500]])
-    drawn = counts_shrunk_to_pooled(own, 30.0)
+    drawn = counts_shrunk_to_pooled(own)
     np.testing.assert_allclose(drawn / drawn.sum(axis=1, keepdims=True), own / 1000, atol=0.01)
 
 

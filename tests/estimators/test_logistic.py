@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from unconfused import ConfusionWarning, UnconfusedLogisticRegression, confusion, noise
-from unconfused.confusion.estimation.pooled import MOST_FROM_OTHER_CLASSES, counts_shrunk_to_pooled
+from unconfused.confusion.estimation.pooled import counts_shrunk_to_pooled
 from unconfused.engines import LocalEngine
 from unconfused.engines.local import engine as local_engine
 from unconfused.solvers.likelihood import Likelihood, _Objective
@@ -163,7 +163,7 @@ def test_refining_brings_the_matrix_nearer(digits):
     counted = counts / counts.sum(axis=1, keepdims=True)
     fixed = UnconfusedLogisticRegression(refine=False, **settings)
     held = fixed.fit(X, y, y_true=y_true).confusion_
-    drawn = counts_shrunk_to_pooled(counts, MOST_FROM_OTHER_CLASSES)
+    drawn = counts_shrunk_to_pooled(counts)
     np.testing.assert_allclose(held, drawn / drawn.sum(axis=1, keepdims=True))
     assert np.abs(clf.confusion_ - matrix).mean() <= 0.5 * np.abs(counted - matrix).mean()
 

@@ -108,12 +108,12 @@ def test_a_class_that_would_vanish_ends_the_rounds():
     state = flat()
     rounds = Relabelling(
         X=np.ones((6, 1)),
+        model=UnconfusedLogisticRegression(relabel=3, fit_intercept=False),
         evidence=evidence,
         fit_without=flat,
-        fit_pseudo_labels=None,
-        intercept=False,
+        settings=None,
     )
-    rounds.run(state, 3)  # fit_classes is None: a round would fail
+    rounds.run(state)  # there are no settings: a round would fail
     assert state.relabelled == []
 
 
@@ -268,19 +268,13 @@ def test_the_penalty_stays_the_same_belief_when_more_rows_are_learnt_from(monkey
     monkeypatch.setattr(OutOfFold, "is_less_likely_than", lambda *args: False)
     truth = np.where(np.arange(len(y)) < 60, y.astype(float), np.nan)
     factors = []
-    run = Relabelling.run
+    fit = Relabelling._fit_target
 
-    def noting(rounds, state, n_rounds):
-        fit = rounds.fit_pseudo_labels
+    def noting(rounds, target, weight, start):
+        factors.append((rounds.relaxed * target.factor, weight.sum()))
+        return fit(rounds, target, weight, start)
 
-        def noted(classes, weight, factor, start):
-            factors.append((factor, weight.sum()))
-            return fit(classes, weight, factor, start)
-
-        rounds.fit_pseudo_labels = noted
-        run(rounds, state, n_rounds)
-
-    monkeypatch.setattr(Relabelling, "run", noting)
+    monkeypatch.setattr(Relabelling, "_fit_target", noting)
     model = UnconfusedLogisticRegression(C, l2=1e-3, relabel=1, noisy_weight=0.1, random_state=0)
     model.fit(X, y, y_true=truth)
     assert len(model.history_["relabelled"]) == 1

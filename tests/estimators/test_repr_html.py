@@ -15,7 +15,10 @@ from unconfused import (
     confusion,
     noise,
 )
+from unconfused._report.accuracy import checked_accuracy
+from unconfused._report.case import open_case
 from unconfused._text import percent
+from unconfused._text.checked_accuracy import accuracy_words
 from unconfused.estimators._card import with_card
 
 X, TRUE, SEEN, C = confused_digits()
@@ -41,6 +44,23 @@ def test_a_fitted_model_has_a_card_above_its_diagram(learner):
     assert shown.count("<rect") == 100
     bundle = model._repr_mimebundle_()
     assert bundle["text/html"].count(CARD) == 1 and bundle["text/plain"] == repr(model)
+
+
+def test_a_card_says_how_often_the_model_is_right_as_reports_do():
+    truth = np.where(np.arange(400) % 4 == 0, TRUE.astype(float), np.nan)
+    model = UnconfusedLogisticRegression(random_state=0).fit(X, SEEN, y_true=truth)
+    said = accuracy_words(checked_accuracy(open_case(model, X, SEEN, truth), 0))
+    assert said.startswith("On 100 checked rows the model is right")
+    assert said in model._repr_html_()
+    # Of other rows a report measures anew.
+    fewer = np.where(np.arange(400) % 8 == 0, truth, np.nan)
+    assert checked_accuracy(open_case(model, X, SEEN, fewer), 0).rows == 50
+    # Costs change what the model predicts, and they can be set after the fit.
+    only_three = np.where(np.arange(10) == 3, 1.0, 1e9) * (1.0 - np.eye(10))
+    model.set_params(class_weight=only_three)
+    assert "On 100 checked rows" not in model._repr_html_()
+    found = checked_accuracy(open_case(model, X, SEEN, truth), 0)
+    assert found.model[0] == np.mean(TRUE[::4] == 3)
 
 
 def test_plain_text_is_respected():

@@ -447,4 +447,4 @@ def test_a_fit_crosses_few_files(blobs):
         UMAClassifier(C).fit(X, y)
     finally:
         sys.setprofile(None)
-    assert len(files) <= 26, sorted(files)
+    assert len(files) <= 24, sorted(files)

@@ -6,7 +6,7 @@ from problems import make_problem
 from scipy import sparse
 
 from unconfused import UnconfusedLogisticRegression
-from unconfused.estimators._used_columns import UsedColumns
+from unconfused.estimators._likelihood_fits import used_columns
 
 
 def with_empty_columns(X, n_empty, seed=0):
@@ -56,6 +56,6 @@ def test_a_fit_that_fails_leaves_the_last_one_to_go_on_from():
 
 def test_nothing_is_left_out_of_dense_or_full_rows():
     X = np.eye(4)
-    assert UsedColumns.of(X) is None
-    assert UsedColumns.of(sparse.csr_matrix(X)) is None
-    assert UsedColumns.of(sparse.csr_matrix((3, 4))) is None
+    assert used_columns(X) is None
+    assert used_columns(sparse.csr_matrix(X)) is None
+    assert used_columns(sparse.csr_matrix((3, 4))) is None

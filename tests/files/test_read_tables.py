@@ -110,7 +110,7 @@ def test_ways_of_writing_text(tmp_path):
         ("a,b\n1,1e999\n", "'b' holds 1e999, which is beyond"),
         ("a;b\n1;2\n", "looks divided by ';'. Say so with the delimiter"),
         ("a,b\nx\0y,1\n", "NUL bytes"),
-        (b"a,b\n" + b"x,1\n" * 2000 + b"\0,1\n", "'a' holds NUL characters"),
+        (b"a,b\n" + b"x,1\n" * 2000 + b"ab\0c,1\n", r"'a' holds NUL .*'ab\\x00c'. Remove"),
         (b"a,b\n\xe4,1\n", "not UTF-8.*latin-1"),
         (b"\xe4,b\n1,1\n", "not UTF-8"),
         (b"PK\x03\x04 and more", "looks like a zip file"),

@@ -170,7 +170,7 @@ def test_absent_and_never_predicted_classes():
     ("change", "words"),
     [
         ({"confusion": None}, "Pass the confusion matrix"),
-        ({"level": 95}, "level must be between"),
+        ({"level": 95}, "level must lie strictly between"),
         ({"n_draws": 0}, "n_draws"),
         ({"predictions": [0, 1]}, "y has 3 labels but predictions has 2"),
         ({"predictions": [0, None, 1]}, "must not hold missing"),

@@ -140,6 +140,10 @@ def widths_of(value):
     return change
 
 
+def a_billion_outputs(schema, parts):
+    find(schema, "args")["args"]["content"][2] = scalar(BILLION)
+
+
 def generator_of(value):
     def change(schema, parts):
         find(schema, "pos")["pos"] = scalar(value)
@@ -170,6 +174,7 @@ ON_ROWS = {
     "a tree less deep than it is": ("tree", set_scalar("max_depth", 0)),
     "a tree of fewer values": ("tree", set_array("values", lambda values: values[:1])),
     "a tree of other nodes": ("tree", set_array("nodes", lambda nodes: np.zeros(len(nodes)))),
+    "a tree of a billion outputs": ("tree", a_billion_outputs),
     "a boosted child beyond its nodes": ("boosting", change_nodes("left")(BILLION)),
     "a boosted tree that is its own child": ("boosting", change_nodes("right")(0)),
     "a boosted feature beyond the row": ("boosting", change_nodes("feature_idx")(BILLION)),

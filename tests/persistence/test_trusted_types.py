@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from own_steps import Shorten, from_the_highest
 from problems import make_problem
+from sklearn._loss.loss import HalfBinomialLoss
 from sklearn.pipeline import make_pipeline
 
 import unconfused
 from unconfused import UMAClassifier
 from unconfused.persistence import ModelFileError, read_header
+from unconfused.persistence.nodes import name_of, unknown_types
 
 PROBLEM = make_problem(n=120)
 NAME, RULE = "own_steps.Shorten", "own_steps.from_the_highest"
@@ -61,3 +63,11 @@ def test_a_type_that_is_gone(model, tmp_path, monkeypatch):
     monkeypatch.delattr("own_steps.Shorten")
     with pytest.raises(ModelFileError, match="Shorten"):
         unconfused.load(path, allow=[NAME])
+
+
+def test_parts_of_an_allowed_type_are_looked_at():
+    inner = {"__loader__": "FunctionNode", "__module__": "os", "__class__": "system"}
+    loss = {"__module__": HalfBinomialLoss.__module__, "__class__": "HalfBinomialLoss"}
+    node = {"__loader__": "ObjectNode", **loss, "content": inner}
+    assert unknown_types(node, frozenset()) == []  # nothing in it is read
+    assert unknown_types(node, frozenset([name_of(node)])) == ["os.system"]

@@ -249,6 +249,15 @@ def test_reviewing_everything(folder, session):
         session.answer("a", 3, "label", "cat")
 
 
+def test_a_column_of_truths_is_pointed_out(folder, tmp_path, capsys):
+    table = pd.read_csv(folder / "animals.csv")
+    table.assign(truth=table["kind"].where(table.index < 50)).to_csv(tmp_path / "animals.csv")
+    animals_session(tmp_path)
+    assert "'truth' holds class names" in capsys.readouterr().err
+    animals_session(folder)
+    assert capsys.readouterr().err == ""
+
+
 def test_votes_are_shown_and_verdicts_settle_them(tmp_path):
     write_animals(tmp_path / "animals.csv", 60)
     frame = pd.read_csv(tmp_path / "animals.csv")

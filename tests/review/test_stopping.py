@@ -93,13 +93,29 @@ def test_without_random_rows_there_is_no_interval():
         np.array([0, None, None, None], dtype=object), np.full(4, np.nan),
         np.array(["suspicion", "", "", ""], dtype=object)), y, np.full(4, 0.5))  # fmt: skip
     assert left.low is None and left.share == pytest.approx(3 / 8)
-    assert "a guess by the model" in left.sentence
+    assert left.sentence == (
+        "Too early to tell how many labels are still wrong: this takes at least 10 rows drawn at "
+        "random, and there are 0."
+    )
 
 
 def test_a_few_random_rows_tell_no_share():
     y = np.zeros(100, dtype=int)
     left = wrong_left(drawn(np.ones(100, dtype=int), [0, 1]), y, np.full(100, 0.1))
     assert left.low is None and left.share < 0.2
+    assert left.n_random == 2 and left.sentence.startswith("Too early to tell")
+
+
+def test_a_sentence_says_whether_rows_were_counted_or_the_model_was_corrected():
+    truth = np.arange(400) % 4
+    y = np.where(np.arange(400) % 5 == 0, (truth + 1) % 4, truth)
+    checked = drawn(truth, np.arange(0, 400, 13))
+    wrong = np.where(y != truth, 0.95, 0.05)
+    counted, corrected = wrong_left(checked, y), wrong_left(checked, y, wrong)
+    assert (counted.by_model, corrected.by_model) == (False, True)
+    assert "counted on 31 rows drawn at random" in counted.sentence
+    assert "predicted by the model, corrected on 31 rows" in corrected.sentence
+    assert corrected.high - corrected.low < counted.high - counted.low
 
 
 def test_the_curve_and_its_sentence():

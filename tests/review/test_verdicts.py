@@ -240,7 +240,8 @@ def test_fit_estimate_and_audit_take_verdicts(checked_pets, stream):
     known = ["pets.csv", "--label", "kind", "--truth", "verdicts.csv", "--ignore", "checked,name"]
     found = succeed_json("estimate", *known, *stream)
     assert np.sum(found["counts"]) == 90
-    assert "The other 20 verdicts are learnt from, and not counted." in found["verdict"]["source"]
+    source = found["verdict"]["source"]
+    assert "The model also learns from the other 20, which are not counted." in source
     fitted = succeed_json("fit", *known, *stream, *SETTINGS)
     assert 0.05 < fitted["verdict"]["wrong_share"] < 0.35
     succeed("audit", *known, *stream, *SETTINGS, "-o", "check.csv")

@@ -249,7 +249,7 @@ def test_invalid_bounds():
         mistake_bound(1.5)
     with pytest.raises(ValueError, match="deviation must be below"):
         uma_mistake_bound(0.1, 0.1, deviation=0.05)
-    with pytest.raises(ValueError, match="deviation must be a finite"):
+    with pytest.raises(ValueError, match="deviation must be at least 0"):
         uma_mistake_bound(0.1, 0.1, deviation=-1)
     with pytest.raises(ValueError, match="at most 1"):
         uma_mistake_bound(0.1, 0.1, largest_mass=2)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, ColumnSummary
+from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, SMALLEST, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
@@ -111,9 +111,8 @@ def require_columns(frame: Any, names: Iterable[str]) -> None:
     if missing:
         close = [one for name in missing for one in difflib.get_close_matches(name, there, 1, 0.7)]
         meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
-        raise ColumnError(
-            f"There is no column {_listed(missing)}.{meant} The columns are {_listed(there)}."
-        )
+        lacking = "There is no column" if len(missing) == 1 else "There are no columns"
+        raise ColumnError(f"{lacking} {_listed(missing)}.{meant} The columns are {_listed(there)}.")
 
 
 def _listed(names: Iterable[str], most: int = 10) -> str:
@@ -149,6 +148,10 @@ def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[summary.name] = (
             f"a different number in every row, as identifiers have. {hint}"
         )
+    elif summary.is_tiny:
+        plan.left_out[summary.name] = (
+            f"its numbers are all below {SMALLEST:g}, too small to be scaled: multiply them."
+        )
     elif undecided and summary.counts_up:
         plan.left_out[summary.name] = (
             f"it rises with every row, as identifiers and time stamps do. {hint}"
@@ -167,15 +170,13 @@ def _enough(summary: ColumnSummary) -> bool:
 
 
 def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
-    name, present = summary.name, summary.n_present
+    name, present, odd = summary.name, summary.n_present, summary.numeric.odd
     if summary.role == "numbers":
+        raise ColumnError(f"The column {name!r} is named as numbers, but holds {_short(odd)}.")
+    if summary.n_amounts and summary.numeric.n + summary.n_amounts == present:
+        extra = "a comma" if "," in odd else "a currency or percent sign"
         raise ColumnError(
-            f"The column {name!r} is named as numbers, but holds {_short(summary.odd)}."
-        )
-    if summary.n_amounts and summary.n_numeric + summary.n_amounts == present:
-        extra = "a comma" if "," in str(summary.odd) else "a currency or percent sign"
-        raise ColumnError(
-            f"The column {name!r} holds numbers with {extra}, such as {_short(summary.odd)}. Write "
+            f"The column {name!r} holds numbers with {extra}, such as {_short(odd)}. Write "
             "them with a decimal point, and without thousands separators and signs; if they are "
             "codes, name it as categories."
         )
@@ -183,13 +184,12 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.text.append(name)
         return
     if _enough(summary) and summary.is_spoilt:
-        raise ColumnError(
-            f"The column {name!r} holds numbers, except for {present - summary.n_numeric:,} of "
-            f"{present:,} cells, such as {_short(summary.odd)} in row {summary.odd_row}. Empty "
-            "these cells to have them treated as missing; if the numbers are codes, name it as "
-            "categories."
-        )
-    hint = _hint(str(summary.odd))
+        advice = "Empty these cells to have them treated as missing; if the numbers are codes"
+        raise ColumnError(_exceptions(name, "numbers", summary.numeric, present, advice))
+    if _enough(summary) and MOSTLY * present <= summary.dates.n < present:
+        advice = "Write these as 2024-05-31 or empty them; to learn without the order of the dates"
+        raise ColumnError(_exceptions(name, "dates", summary.dates, present, advice))
+    hint = _hint(odd)
     if summary.n_spaced > 0.5 * present and not hint:
         hint = " To learn from its words, name it as text."
     if summary.levels is None:
@@ -199,18 +199,24 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
-    a_date = SOME_DATE.match(str(summary.odd))
+    a_date = SOME_DATE.match(odd)
     if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * len(summary.levels)):
         plan.notes.append(
             f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
             f"{present:,} rows.{hint}"
         )
-    if MOSTLY <= summary.n_numeric / present < 1:
-        assert summary.odd is not None
+    if MOSTLY <= summary.numeric.n / present < 1:
         plan.notes.append(
-            f"{name!r} is taken for categories: {summary.n_numeric} of {present} cells are "
-            f"numbers, but not {_short(summary.odd)} in row {summary.odd_row}."
+            f"{name!r} is taken for categories: {summary.numeric.n} of {present} cells are "
+            f"numbers, but not {_short(odd)} in row {summary.numeric.row}."
         )
+
+
+def _exceptions(name: str, what: str, found: Matches, present: int, advice: str) -> str:
+    return (
+        f"The column {name!r} holds {what}, except for {present - found.n:,} of {present:,} cells, "
+        f"such as {_short(found.odd)} in row {found.row}. {advice}, name it as categories."
+    )
 
 
 def _hint(cell: str) -> str:

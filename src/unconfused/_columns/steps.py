@@ -34,8 +34,8 @@ PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 class DateParts(TransformerMixin, BaseEstimator):
     """Turn dates into days since 1970, and their place in the year, the week and the day.
 
-    A place in a period is a point on a circle (sine and cosine): the 31st of December lies beside
-    the 1st of January. A missing date gives missing numbers.
+    The place in a period is a point on a circle (sine and cosine), so that the 31st of December is
+    next to the 1st of January. A missing date gives missing numbers.
 
     Examples
     --------
@@ -85,9 +85,8 @@ def _dates(X: Any) -> Any:
 class Named:
     """Tell a ColumnTransformer which columns to take.
 
-    Given a list of names, scikit-learn looks for each among all columns, one after the other, in
-    every fit: with 100,000 columns that takes minutes, and a saved model describes each name by
-    itself.
+    Given a list of names, scikit-learn searches all columns for each of them in every fit, which
+    takes minutes with 100,000 columns; and a saved model would describe each name separately.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def build_pipeline(
 
 
 def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummary]:
-    """Yield the summaries one by one; what each remembers is gone before the next is made."""
+    """Yield the summaries one by one; the memory of each is freed before the next is made."""
     summaries.reverse()
     while summaries:
         summary = summaries.pop()
@@ -276,7 +275,7 @@ def _needed(model: Any) -> list[str] | None:
 
 
 def _plain_numbers(frame: Any, names: list[str]) -> Any:
-    """Return those of the columns that are numbers already, all at once: they may be very many."""
+    """Return the columns that are numbers already, all at once, because there may be very many."""
     kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype)}
     plain = [name for name in names if name in kinds and kinds[name].kind in "iufb"]
     found = frame[plain].astype(np.float64)

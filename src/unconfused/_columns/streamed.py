@@ -34,35 +34,6 @@ from unconfused._columns.summary import ColumnSummary, cells_as_text, kind_of
 from unconfused._typing import FloatArray
 
 
-class NumberStore:
-    """Columns larger than memory, each of which fits, in an open file."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._blocks: list[tuple[int, dict[str, int]]] = []
-        """The rows of each block, and where each column of it begins."""
-
-    def add(self, columns: dict[str, FloatArray], n_rows: int) -> None:
-        """Write a block of rows; a column that it lacks is missing in all of them."""
-        starts: dict[str, int] = {}
-        for name, column in columns.items():
-            starts[name] = self._file.tell()
-            self._file.write(np.ascontiguousarray(column, dtype=np.float64).tobytes())
-        self._blocks.append((n_rows, starts))
-
-    def column(self, name: str) -> FloatArray:
-        """Read a column."""
-        found = np.full(sum(n_rows for n_rows, _ in self._blocks), np.nan)
-        begun = 0
-        for n_rows, starts in self._blocks:
-            if name in starts:
-                self._file.seek(starts[name])
-                found[begun : begun + n_rows] = np.frombuffer(self._file.read(8 * n_rows))
-            begun += n_rows
-        self._file.seek(0, 2)  # where the next block goes
-        return found
-
-
 class WordCounts:
     """How often words occur, and in how many texts, for TF-IDF; the `most` frequent are kept."""
 
@@ -111,7 +82,9 @@ class ColumnsInBlocks:
         found = begin_summaries(names, said)
         self._summaries = {one.name: one for one in found}
         self._words = {one.name: WordCounts(MOST_WORDS) for one in found if one.role == "text"}
-        self._store, self._n_rows = NumberStore(file), 0
+        self._file, self._n_rows = file, 0
+        self._blocks: dict[str, list[tuple[int, int, int]]] = {}
+        """By column, the first row of each block of numbers, where it is in the file, its rows."""
 
     def add(self, part: Any) -> None:
         """Take in some more rows."""
@@ -128,7 +101,18 @@ class ColumnsInBlocks:
                 self._words[name].add(cells_as_text(column, missing=""))
             elif summary.role in (None, "numbers"):
                 numbers |= _numbers_of(column, name)
-        self._store.add(numbers, len(part))
+        for name, cells in numbers.items():
+            block = (self._n_rows - len(part), self._file.tell(), len(part))
+            self._blocks.setdefault(name, []).append(block)
+            self._file.write(np.asarray(cells, dtype=np.float64).tobytes())
+
+    def _numbers(self, name: str) -> FloatArray:
+        """Read a column of numbers; blocks without it are gaps."""
+        found = np.full(self._n_rows, np.nan)
+        for begun, place, n_rows in self._blocks[name]:
+            self._file.seek(place)
+            found[begun : begun + n_rows] = np.frombuffer(self._file.read(8 * n_rows))
+        return found
 
     def finish(self) -> tuple[ColumnTransformer, ColumnPlan]:
         """Return the fitted transformer, and what each column became."""
@@ -148,15 +132,11 @@ class ColumnsInBlocks:
         columns.sparse_output_ = self._is_sparse(columns, plan)
         return columns, plan
 
-    def n_nonzero(self, plan: ColumnPlan) -> int:
-        """Return how many features of all rows together are not zero, or dense anyway."""
-        dense = len(plan.numbers) + N_DATE_PARTS * len(plan.dates) + len(plan.categories)
-        return dense * self._n_rows + sum(self._words[name].n_nonzero() for name in plan.text)
-
     def _is_sparse(self, columns: ColumnTransformer, plan: ColumnPlan) -> bool:
         """Decide as scikit-learn does when it sees all rows at once."""
-        width = len(columns.get_feature_names_out())
-        density = self.n_nonzero(plan) / (self._n_rows * width)
+        dense = len(plan.numbers) + N_DATE_PARTS * len(plan.dates) + len(plan.categories)
+        words = sum(self._words[name].n_nonzero() for name in plan.text)
+        density = (dense + words / self._n_rows) / len(columns.get_feature_names_out())
         return bool(plan.categories or plan.text) and density < columns.sparse_threshold
 
     def _correct(self, part: Pipeline, names: list[str]) -> None:
@@ -164,7 +144,7 @@ class ColumnsInBlocks:
         imputer, scaler = part[-2], part[-1]
         scalers = []
         for place, name in enumerate(names):
-            column = self._store.column(name)
+            column = self._numbers(name)
             missing = np.isnan(column)
             imputer.statistics_[place] = np.median(column[~missing], overwrite_input=True)
             column[missing] = imputer.statistics_[place]
@@ -199,11 +179,11 @@ def _stand_in(
     words: dict[str, list[str]],
     encoder: OneHotEncoder | None,
 ) -> Any:
-    """Return a small frame that shows what a large one holds: every level and every word.
+    """Return a small frame with every level and every word of a large one.
 
-    Fitted on it, a column transformer has all its parts in their right widths. Only numbers that
-    depend on all rows (medians, means, scales, inverse frequencies) have to be corrected
-    afterwards. The encoder of the categories says whether rare levels go together.
+    A column transformer that is fitted to it has the right number of features. Only statistics of
+    all rows (medians, means, scales, inverse frequencies) have to be corrected afterwards. The
+    encoder of the categories decides whether rare levels are grouped.
     """
     import pandas as pd
 
@@ -221,7 +201,7 @@ def _stand_in(
 
 
 def _levels(summary: ColumnSummary, most: int | None) -> list[Any]:
-    """Return every level; where rare ones go together, the others twice, a frequent one last."""
+    """Return every level; if rare ones are grouped, the others twice, and a frequent one last."""
     assert summary.levels is not None
     counts: dict[Any, int] = {level: summary.levels[level] for level in sorted(summary.levels)}
     if summary.n_present < summary.n_rows:

@@ -24,8 +24,13 @@ two or three."""
 AMOUNT = r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\s*[%$€£¥])?\s*"
 """A number as spreadsheets show it: 3,14 or 1.000,5 or $1,000 or 12 %."""
 
+DATE = r"\s*\d{4}-\d\d-\d\d.*"
+
 MOSTLY = 0.8
-"""Share of numbers from which a column of words is pointed out as nearly numeric."""
+"""Share of numbers, or dates, from which the words among them are pointed out."""
+
+SMALLEST = 1e-150
+"""Numbers below have squares that vanish, and a column without larger ones no scale."""
 
 NUMBERS_PER_WORD = 5
 """Different numbers per different word from which such a column is one of measurements: a column of
@@ -33,6 +38,21 @@ codes has more words, or fewer numbers."""
 
 FEW_NUMBERS = 1000
 """Different numbers that are remembered; more of them are measurements."""
+
+
+@dataclass
+class Matches:
+    """How many words are of a kind, and the first that is not, with its row."""
+
+    n: int = 0
+    odd: str = ""
+    row: Any = None
+
+    def add(self, words: Any, are: Any) -> None:
+        """Take in more words, and which of them are of the kind."""
+        self.n += int(are.sum())
+        if self.row is None and not are.all():
+            self.odd, self.row = words[~are].iloc[0], words.index[~are][0]
 
 
 @dataclass
@@ -48,9 +68,9 @@ class ColumnSummary:
     levels : how often each value occurs, those of numbers not counted; None if they are too many
     n_spaced : cells of several words
     n_words : words of all cells
-    n_numeric : words that are numbers
+    numeric, dates : words that are numbers, or dates as 2024-05-31
     n_amounts : words that are numbers but for a comma, a currency or a percent sign
-    odd, odd_row : the first word that is no number, and its row
+    largest : the largest absolute value of the numbers
     """
 
     name: str
@@ -61,10 +81,10 @@ class ColumnSummary:
     levels: Counter[Any] | None = field(default_factory=Counter)
     n_spaced: int = 0
     n_words: int = 0
-    n_numeric: int = 0
+    numeric: Matches = field(default_factory=Matches)
     n_amounts: int = 0
-    odd: str | None = None
-    odd_row: Any = None
+    dates: Matches = field(default_factory=Matches)
+    largest: float = 0.0
     _kinds: set[Kind] = field(default_factory=set)
     _whole: bool = True
     _whole_numbers: list[Any] = field(default_factory=list)
@@ -73,30 +93,25 @@ class ColumnSummary:
 
     def add(self, column: Any) -> None:
         """Take in some more rows of the column."""
-        plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb"
-        if plain and self.role in (None, "numbers"):
-            values = column.to_numpy()  # not with pandas: a wide table has very many columns
-            present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-        else:
-            present = column.dropna()
+        present = column.dropna()
         self.n_rows += len(column)
         self.n_present += len(present)
         self._whole &= getattr(column.dtype, "kind", "O") in "iu"
         if not len(present):
             return
-        is_array = isinstance(present, np.ndarray)
         if self.first is None:
-            self.first = present[0] if is_array else present.iloc[0]
+            self.first = present.iloc[0]
         if self.role == "text":  # there is nothing to decide
             return
-        kind: Kind = "words"
-        if self.role != "categories":
-            kind = "numbers" if is_array else kind_of(column, present)
+        kind = "words" if self.role == "categories" else kind_of(column, present)
         self._kinds.add(kind)
         if kind == "words":
             self._add_words(cells_as_text(present))
         else:
-            self._add_values(present if is_array else present.to_numpy())
+            values = present.to_numpy()
+            if kind == "numbers":
+                self.largest = max(self.largest, float(values.max()), -float(values.min()))
+            self._add_values(values)
 
     def _add_words(self, words: Any) -> None:
         import pandas as pd
@@ -104,11 +119,12 @@ class ColumnSummary:
         gaps = words.str.strip().str.count(r"\s+")
         self.n_spaced += int((gaps > 0).sum())
         self.n_words += int(gaps.sum()) + len(words)
-        numeric = pd.to_numeric(words, errors="coerce").notna()
-        self.n_numeric += int(numeric.sum())
+        self.numeric.add(words, pd.to_numeric(words, errors="coerce").notna())
         self.n_amounts += int(words.str.fullmatch(AMOUNT).sum())
-        if self.odd is None and not numeric.all():
-            self.odd, self.odd_row = words[~numeric].iloc[0], words.index[~numeric][0]
+        dates = words.str.fullmatch(DATE).to_numpy(dtype=bool, copy=True)
+        found = pd.to_datetime(words[dates], errors="coerce", utc=True, format="ISO8601")
+        dates[dates] = found.notna()
+        self.dates.add(words, dates)
         if self.levels is not None:
             self.levels.update(words.value_counts(sort=False).to_dict())
             if len(self.levels) > MOST_DISTINCT:
@@ -148,7 +164,7 @@ class ColumnSummary:
     @property
     def is_spoilt(self) -> bool:
         """Whether these are measurements but for a few words, such as 'unknown'."""
-        if self.n_numeric == self.n_present or self.n_numeric < MOSTLY * self.n_present:
+        if self.numeric.n == self.n_present or self.numeric.n < MOSTLY * self.n_present:
             return False
         if self.levels is None:
             return True
@@ -157,6 +173,11 @@ class ColumnSummary:
         levels = pd.Series([*map(str, self.levels)])
         words = int(pd.to_numeric(levels, errors="coerce").isna().sum())
         return len(self.levels) - words >= NUMBERS_PER_WORD * words
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether these are numbers too small to be scaled."""
+        return self.kind == "numbers" and 0.0 < self.largest < SMALLEST
 
     @property
     def is_text(self) -> bool:
@@ -204,11 +225,12 @@ def cells_as_text(column: Any, missing: Any = np.nan) -> Any:
 
     cells = zip(column.tolist(), column.isna().tolist(), strict=True)
     texts = np.empty(len(column), dtype=object)
-    texts[:] = [missing if absent else _as_written(cell) for cell, absent in cells]
+    texts[:] = [missing if absent else as_written(cell) for cell, absent in cells]
     return pd.Series(texts, index=column.index, dtype=object)
 
 
-def _as_written(cell: Any) -> str:
+def as_written(cell: Any) -> str:
+    """Return a cell as text; a whole number has no point."""
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell)

@@ -57,9 +57,8 @@ def read_delimited(
     for part in _columns(source, encoding, delimiter, BLOCK_ROWS) if whole else ():
         for name, cells in whole.items():
             cells += part[name]
-    frame = pd.concat(blocks, ignore_index=True)
-    frame[list(whole)] = _frame(whole, as_text)
-    return frame
+    frame = pd.concat([one.drop(columns=list(whole)) for one in blocks], ignore_index=True)
+    return pd.concat([frame, _frame(whole, as_text)], axis=1)[list(blocks[0])]
 
 
 def _differs(blocks: list[Any]) -> bool:

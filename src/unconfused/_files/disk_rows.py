@@ -6,12 +6,18 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._files import DataFileError
+
+MANY = 2**31
+"""Entries from which the indices of a sparse matrix need 64 bits."""
+
+BLOCK = 2**22
+"""Indices that are widened at a time."""
 
 
 @contextlib.contextmanager
@@ -22,22 +28,19 @@ def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
 
 
 class DiskRows:
-    """Append blocks of rows, and get one memory-mapped matrix; its files have no names.
+    """Append blocks of rows, dense or sparse, and get one memory-mapped matrix."""
 
-    `n_nonzero` is how many entries a sparse matrix will have; None makes a dense one.
-    """
-
-    def __init__(self, folder: Path, width: int, n_nonzero: int | None = None) -> None:
-        self._folder, self._width, self._is_sparse = folder, width, n_nonzero is not None
-        # Indices all of one type: SciPy would copy them into memory to make them so.
-        self._index = np.int64 if n_nonzero and n_nonzero >= 2**31 else np.int32
-        self._ends = [np.zeros(1, dtype=self._index)]
+    def __init__(self, folder: Path, *, is_sparse: bool) -> None:
+        self._folder, self._is_sparse = folder, is_sparse
         self._files = contextlib.ExitStack()
-        self._values = self._files.enter_context(scratch_file(folder))
-        self._columns = self._files.enter_context(scratch_file(folder))
+        self._values, self._columns = self._new_file(), self._new_file()
+        self._ends = [np.zeros(1, dtype=np.int64)]
         self._n_rows = self._n_values = 0
 
-    def __enter__(self) -> DiskRows:
+    def _new_file(self) -> IO[bytes]:
+        return self._files.enter_context(scratch_file(self._folder))
+
+    def __enter__(self) -> Self:
         """Return the rows themselves."""
         return self
 
@@ -51,22 +54,33 @@ class DiskRows:
             if self._is_sparse:
                 rows = sparse.csr_matrix(rows)
                 rows.sort_indices()
-                self._ends.append((rows.indptr[1:] + self._n_values).astype(self._index))
-                self._columns.write(rows.indices.astype(self._index).tobytes())
-                values = rows.data
-            else:
-                values = np.asarray(rows)
+                self._ends.append(rows.indptr[1:] + np.int64(self._n_values))
+                self._columns.write(rows.indices.astype(np.int32).tobytes())
+            values = rows.data if self._is_sparse else np.asarray(rows)
             self._values.write(values.astype(np.float64, order="C").tobytes())
         self._n_rows += rows.shape[0]
         self._n_values += values.size
 
-    def matrix(self) -> Any:
-        """Return all rows: an array, or a CSR matrix, in which values may be changed."""
+    def matrix(self, width: int, begins: int = 0) -> Any:
+        """Return all rows: an array, or a CSR matrix, in which values may be changed.
+
+        `begins` is the number of the first column, where sparse rows do not count from 0.
+        """
         values = self._mapped(self._values, np.float64)
         if not self._is_sparse:
-            return values.reshape(self._n_rows, self._width)
-        parts = values, self._mapped(self._columns, self._index), np.concatenate(self._ends)
-        return sparse.csr_matrix(parts, shape=(self._n_rows, self._width), copy=False)
+            return values.reshape(self._n_rows, width)
+        # Indices all of one type: SciPy would copy them into memory to make them so.
+        columns, ends = self._mapped(self._columns, np.int32), np.concatenate(self._ends)
+        columns -= begins
+        if self._n_values < MANY:
+            ends = ends.astype(np.int32)
+        else:
+            wide = self._new_file()
+            with _in_words(self._folder):
+                for start in range(0, self._n_values, BLOCK):
+                    wide.write(columns[start : start + BLOCK].astype(np.int64).tobytes())
+            columns = self._mapped(wide, np.int64)
+        return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width - begins))
 
     def _mapped(self, file: IO[bytes], kind: Any) -> Any:
         if not self._n_values:

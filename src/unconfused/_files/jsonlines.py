@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._files import DataFileError, TableFile, find_encoding, open_text
-from unconfused._files.types import as_words, column_names, dates_of
+from unconfused._files.types import as_words, column_names, dates_of, refuse_nul
 
 NESTED = {dict, list}
 
@@ -88,16 +89,13 @@ def _series(values: list[Any], name: str, as_text: bool) -> Any:
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} and kinds:
+    if kinds <= {int, float}:
         return pd.Series(_numbers(values, kinds, name))
-    if not kinds:
-        return pd.Series(values, dtype="float64")
     if kinds == {bool}:
         return pd.Series(values, dtype="object" if None in values else "bool")
     if len(kinds) > 1:
         values = [value if value is None else _text(value) for value in values]
-    if any("\0" in value for value in values if value):
-        raise DataFileError(f"{name!r} holds NUL characters: this is not text.")
+    refuse_nul(values, name)
     dates = None if as_text else dates_of(values)
     return as_words(values) if dates is None else dates
 
@@ -107,16 +105,10 @@ def _text(value: Any) -> str:
 
 
 def _numbers(values: list[Any], kinds: set[type], name: str) -> Any:
-    """Return int64 if all numbers fit, else floats."""
-    try:
-        if kinds == {int} and None not in values:
-            return np.array(values, dtype=np.int64)
-    except OverflowError:
-        pass
-    try:
-        found = np.array(values, dtype=np.float64)  # None becomes NaN
-    except OverflowError:
-        found = np.array([np.inf])
-    if np.isinf(found).any():
-        raise DataFileError(f"{name!r} holds a number beyond the largest there is (1.8e308).")
-    return found
+    """Return int64 if all are there and fit, else floats."""
+    whole = kinds == {int} and None not in values and -(2**63) <= min(values) <= max(values) < 2**63
+    with contextlib.suppress(OverflowError):
+        found = np.array(values, dtype=np.int64 if whole else np.float64)  # None becomes NaN
+        if not np.isinf(found).any():
+            return found
+    raise DataFileError(f"{name!r} holds a number beyond the largest there is (1.8e308).")

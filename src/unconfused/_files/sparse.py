@@ -128,7 +128,9 @@ def read_npz(source: TableFile) -> LabelledRows:
         names = set(file.files)
         X: Any
         if names >= SPARSE_PARTS:
-            X = _sparse_rows(source, file)
+            X = sparse.csr_matrix(sparse.load_npz(source.path))
+            # A damaged file may hold indices that point anywhere: look before they are followed.
+            X.check_format(full_check=True)
         elif "X" in names:
             X = file["X"]
         else:
@@ -147,16 +149,6 @@ def read_npz(source: TableFile) -> LabelledRows:
             raise DataFileError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
         refuse_extremes(X)
         return LabelledRows(X, y)
-
-
-def _sparse_rows(source: TableFile, file: Any) -> Any:
-    kind = file["format"].item()
-    if kind not in (b"csr", b"csc", b"coo", b"bsr", b"dia", "csr", "csc", "coo", "bsr", "dia"):
-        raise DataFileError(f"its sparse format is {kind!r}, which is not supported.")
-    rows = sparse.csr_matrix(sparse.load_npz(source.path))
-    # A damaged file may hold indices that point anywhere: look before they are followed.
-    rows.check_format(full_check=True)
-    return rows
 
 
 def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,21 @@ def typed_cells(cells: list[str], name: str, as_text: bool) -> Any:
     found = None if as_text else _narrowed(bare, name)
     if found is not None:
         return pd.Series(found)
-    if any("\0" in cell for cell in cells):
-        raise DataFileError(f"the column {name!r} holds NUL characters: this is not text.")
+    refuse_nul(cells, name)
     return as_words(
         [None if b is None else unescape_cell(c) for b, c in zip(bare, cells, strict=True)]
     )
+
+
+def refuse_nul(cells: Iterable[str | None], name: str) -> None:
+    """Raise if a cell of text holds a NUL character, and show which."""
+    for cell in cells:
+        if cell and "\0" in cell:
+            before, _, after = cell.partition("\0")
+            raise DataFileError(
+                f"the column {name!r} holds NUL characters, which are not text, as in "
+                f"{before[-30:] + chr(0) + after[:10]!r}. Remove them."
+            )
 
 
 def as_words(texts: list[str | None]) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import refuse_folder, refuse_target, whole_file
-from unconfused._files import FORMATS, NAMES, PACKED, DataFileError, find_format, in_words, writing
+from unconfused._files import NAMES, PACKED, DataFileError, find_format, in_words, writing
 from unconfused._files.types import escape_frame
 from unconfused._text import import_extra
 
@@ -68,9 +68,6 @@ def open_table(
 def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
     """Raise, before any work, if a table cannot be written here."""
     target = Path(path)
-    if target.suffix.lower() not in {*FORMATS, *PACKED}:
-        endings = ", ".join(f".{one}" for one in WRITTEN)
-        raise DataFileError(f"{target}: the name must end in {endings}, or .gz or .bz2 after text.")
     found, _ = find_format(target)
     if found not in WRITTEN:
         raise DataFileError(

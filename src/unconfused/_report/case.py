@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from unconfused._labels import MISSING, encode_labels
 from unconfused._matrix_labels import is_guess
@@ -21,8 +21,10 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.votes import Votes
 from unconfused.estimators._arrays import one_column
 from unconfused.estimators._card import passed_confusion
+from unconfused.estimators._class_costs import class_costs
 from unconfused.estimators.annotators.crowd import answers_of, are_votes, known_votes
 from unconfused.estimators.any_classifier import UnconfusedClassifier
+from unconfused.estimators.automatic.held_out import checked_predictions
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.uma import UMAClassifier
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted
@@ -117,12 +119,27 @@ class Case:
             return self.X
         return self.model[:-1].transform(self.X)
 
+    def take(self, rows: IntArray) -> Case:
+        """Return the case of some rows."""
+        return replace(
+            self,
+            X=_safe_indexing(self.X, rows),
+            observed=self.observed[rows],
+            truth=self.truth[rows],
+            place=self.place[rows],
+            votes=None if self.votes is None else self.votes.take_items(rows),
+        )
+
     def learner(self, **settings: Any) -> Any:
         """Return an unfitted copy of the learner that takes codes, with these settings it has."""
         given: dict[str, Any] = {"classes": np.arange(self.n_classes), "missing_label": -1}
         given |= {"warm_start": False, "verbose": 0}
         if isinstance(getattr(self.final, "relabel", None), str):
             given["relabel"] = int(self.final.relabel_)
+        costs = getattr(self.final, "class_weight", None)
+        if costs is not None and not isinstance(costs, str):  # they name classes, not codes
+            order, prior = self.final.classes, self.final.class_prior_
+            given["class_weight"] = class_costs(costs, self.classes, prior, order)
         fresh = clone(self.final)
         known = fresh.get_params(deep=False)
         return fresh.set_params(**{k: v for k, v in (given | settings).items() if k in known})
@@ -141,10 +158,16 @@ class Case:
         passed = passed_confusion(final)
         if is_guess(passed):
             matrix = ConfusionEstimate(matrix, matrix, codes, caveat=passed.caveat)
-        # Matrix, weight and penalty stay as the fit found them: they are a few numbers for all
-        # rows.
-        found = {"noisy_weight": final.noisy_weight_, "l2": getattr(final, "l2_", final.l2)}
-        return self.learner(confusion=matrix, refine=False, **found)
+        return self.settled(confusion=matrix)
+
+    def settled(self, **settings: Any) -> Any:
+        """Return `learner`, with weight and penalty as the fit found them: a few numbers."""
+        for name in ("l2", "noisy_weight"):
+            if hasattr(self.final, f"{name}_"):
+                settings[name] = getattr(self.final, f"{name}_")
+        if self.votes is None:
+            settings["refine"] = False
+        return self.learner(**settings)
 
     def with_final(self, learner: Any) -> Any:
         """Return an unfitted copy of the model with another learner at its end."""
@@ -173,6 +196,14 @@ class Case:
         codes = np.where(self.trusted, self.n_classes + self.truth, self.observed)
         return found if self.votes is None and found is not None and found.of(codes) else None
 
+    def predicted_in_folds(self) -> IntArray | None:
+        """Return what the folds of a fit to these very rows predict, if the model knows it."""
+        checked = checked_predictions(self.final)
+        if checked is not None and checked.of(self.truth, self.observed):
+            return checked.predicted
+        folds = self.known_folds()
+        return None if folds is None else folds.predicted
+
 
 def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     """Check what the user passed, and encode it."""
@@ -190,25 +221,23 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
         votes, truth = known_votes(final, y, y_true)
         # Codes for labels here too, so that models fitted for the report all speak of codes.
         votes = replace(votes, classes=np.arange(len(final.classes_)))
-        observed, tied = _most_frequent(votes.tally)
+        observed, tied = most_frequent(votes.tally)
     else:
         labels = encode_labels(
             one_column(y), y_true, classes=final.classes_, missing_label=final.missing_label
         )
         observed, truth = labels.observed, labels.truth
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = _num_samples(X)
     if n_rows != len(observed):
         raise ValueError(f"X has {n_rows} rows but y has {len(observed)} labels.")
     usable = np.flatnonzero((observed != MISSING) | (truth != MISSING))
     if not len(usable):
         raise ValueError("No row has a label or a known truth: there is nothing to report on.")
-    if len(usable) < n_rows:
-        X = _safe_indexing(X, usable)
-        votes = None if votes is None else votes.take_items(usable)
-    return Case(model, X, observed[usable], truth[usable], usable, votes, int(tied.sum()))
+    case = Case(model, X, observed, truth, np.arange(n_rows), votes, int(tied.sum()))
+    return case if len(usable) == n_rows else case.take(usable)
 
 
-def _most_frequent(tally: FloatArray) -> tuple[IntArray, BoolArray]:
+def most_frequent(tally: FloatArray) -> tuple[IntArray, BoolArray]:
     """Return the class with the most votes, MISSING without any, and where several tie.
 
     Of a tie one is drawn at random: the first by name would be given the ties of all others.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 
 from unconfused._matrix import ConfusionWarning
 from unconfused._report.data import Reliability, Scenario, Sensitivity
@@ -18,6 +17,7 @@ from unconfused._text import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.estimation.calibration import sharpen
 from unconfused.metrics._reliability import reliability_curve
+from unconfused.noise._matrices import scale_noise
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case
@@ -69,7 +69,6 @@ def reliability_of(
         chances, came = fair[rows] @ source.judging, case.observed[rows]
     if not len(came):
         return None
-    curve = reliability_curve(chances, came)
     sure, right = chances.max(axis=1), chances.argmax(axis=1) == came
     # Over all classes the many that are next to impossible would hide the one that matters.
     likeliest = np.column_stack([1.0 - sure, sure])
@@ -78,8 +77,8 @@ def reliability_of(
         _compared_in_words(case, against, len(came), cross_fit),
         _answer(sure, right, gap, "class" if against == "truth" else "label"),
         against,
-        gap=gap,
-        **{name: column.tolist() for name, column in vars(curve).items()},
+        reliability_curve(chances, came),
+        gap,
     )
 
 
@@ -102,17 +101,18 @@ def _answer(sure: FloatArray, right: BoolArray, gap: float, what: str) -> str:
 def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
     unit = "answers" if case.votes is not None else "labels"
     words = (
-        f"Checked against {n_compared:,} rows whose true class is known: of all classes given a "
-        "probability of 30 %, about 30 % should be the true one. "
+        f"Checked against {n_compared:,} rows whose true class is known: of all predictions with a "
+        "probability of 30 %, about 30 % should be right. "
         if against == "truth"
-        else f"Checked against {n_compared:,} noisy {unit}, as too few true classes are known: the "
-        "model's probabilities, multiplied by the confusion matrix, should match how often each of "
-        f"the {unit} occurs. Errors of model and matrix that cancel do not show. "
+        else f"Checked against {n_compared:,} noisy {unit}, because too few true classes are "
+        "known: the model's probabilities, multiplied by the confusion matrix, should match how "
+        f"often each of the {unit} occurs. Errors of the model and of the matrix that cancel each "
+        "other do not show. "
     )
     words += "All probabilities are out-of-fold." if cross_fit else SEEN
     if case.is_uma:
-        words += " UMA has no probabilities: these are those of a logistic regression through the "
-        words += "same matrix."
+        words += " UMA has no probabilities, so those of a logistic regression through the same "
+        words += "matrix are shown."
     return words
 
 
@@ -120,21 +120,6 @@ def _some(places: IntArray, seed: int) -> IntArray:
     if len(places) <= MOST_COMPARED:
         return places
     return np.random.RandomState(seed).choice(places, MOST_COMPARED, replace=False)
-
-
-def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
-    """Make every mistake `factor` times as frequent; a row cannot err more than always.
-
-    Examples
-    --------
-    >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
-    array([[0.88, 0.12],
-           [0.6 , 0.4 ]])
-    """
-    off = matrix * ~np.eye(len(matrix), dtype=bool)
-    errors = off.sum(axis=1, keepdims=True)
-    scaled = off * np.minimum(factor, 1.0 / np.maximum(errors, 1e-300))
-    return np.asarray(scaled + np.diag(1.0 - scaled.sum(axis=1)))
 
 
 def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
@@ -164,10 +149,11 @@ def measure_sensitivity(
     rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
     if source.kind == "assumed" or len(rows) < ASKED:
         return None
+    learner = replace(case, model=case.final, X=case.features)
     if case.votes is not None or case.is_wrapper:
-        return _weighed_again(_sample(case, rows), source, judged.probability[rows], seed)
+        return _weighed_again(learner.take(rows), source, judged.probability[rows], seed)
     asked = np.arange(len(rows)) % ASKED == 0
-    return _fitted_again(_sample(case, rows[~asked]), _sample(case, rows[asked]), source, seed)
+    return _fitted_again(learner.take(rows[~asked]), learner.take(rows[asked]), source, seed)
 
 
 def _compare(
@@ -232,28 +218,14 @@ def _weighed_again(
 
     if case.votes is None:
         baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
-        words = "the labels were seen through other matrices in place of the one above; the "
-        words += "classifier was"
+        words = "other matrices took the place of the one above in Bayes' rule; the classifier was"
     else:
         others = [("20 % fewer mistakes", annotators(0.8)), ("20 % more mistakes", annotators(1.2))]
         baseline, scenarios = _compare(answer, annotators(1.0), others)
-        words = "the answers were weighed again, as if every annotator erred more, or less; the "
-        words += "model itself was"
+        words = "the answers were combined again as if every annotator made more mistakes, or "
+        words += "fewer; the model itself was"
     words = (
         f"On {len(probability):,} rows {words} not fitted again. A row counts as changed if its "
-        "likeliest class does."
+        "most likely class changes."
     )
     return Sensitivity(words, baseline, scenarios)
-
-
-def _sample(case: Case, rows: IntArray) -> Case:
-    """Take some rows, as the learner sees them."""
-    return replace(
-        case,
-        model=case.final,
-        X=_safe_indexing(case.features, rows),
-        observed=case.observed[rows],
-        truth=case.truth[rows],
-        place=case.place[rows],
-        votes=None if case.votes is None else case.votes.take_items(rows),
-    )

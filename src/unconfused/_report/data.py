@@ -1,12 +1,12 @@
-"""What a report says, as plain numbers and words: no HTML, ready for JSON."""
+"""What a report says, as numbers and words: no HTML."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-Interval = tuple[float, float, float]
-"""A share, and the ends of its 95 % interval."""
+from unconfused._text.checked_accuracy import CheckedAccuracy
+from unconfused._typing import FloatArray, IntArray
+from unconfused.metrics._reliability import ReliabilityCurve
 
 
 @dataclass(frozen=True)
@@ -26,31 +26,15 @@ class Headline:
 
 
 @dataclass(frozen=True)
-class CheckedAccuracy:
-    """How often the model and the labels are right on checked rows the model has not seen.
-
-    `labelled` of the rows have a label; `labels` is None if none does. `gain`: by how much the
-    model is right more often than the labels, on rows that have both, with its standard error.
-    """
-
-    rows: int
-    model: Interval
-    labels: Interval | None
-    gain: float = 0.0
-    gain_error: float = 0.0
-    labelled: int | None = None
-
-
-@dataclass(frozen=True)
 class MixUp:
     """Rows of one class with the label of another: how many to expect, and the entry of C."""
 
     true: int
     label: int
-    rows: float
     chance: float
     low: float | None
     high: float | None
+    rows: float
 
 
 @dataclass(frozen=True)
@@ -62,16 +46,15 @@ class Confusion:
     good enough. `whole` is the matrix of all classes, where only some are shown.
     """
 
-    shown: list[int]
-    matrix: list[list[float]]
-    low: list[list[float]] | None
-    high: list[list[float]] | None
-    rows: list[list[float]]
+    shown: IntArray
+    matrix: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+    rows: FloatArray
     mix_ups: list[MixUp]
     source: str
     quality: str
-    condition_number: float
-    whole: list[list[float]] = field(default_factory=list)
+    whole: FloatArray | None = None
     unit: str = "row"
 
 
@@ -100,27 +83,23 @@ class SuspectRow:
     suggested: int
     wrong: float
     posterior: list[tuple[int, float]]
-    key: str = ""
-    row_hash: str = ""
-    cells: list[tuple[str, str]] = field(default_factory=list)
-    votes: list[tuple[str, int]] = field(default_factory=list)
+    key: str
+    row_hash: str
+    cells: list[tuple[str, str]]
+    votes: list[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Reliability:
     """Predicted chances beside how often it came so, `against` "truth" or "labels".
 
-    `answer` says whether they are calibrated.
+    `answer` says whether they are calibrated, `gap` by how much the likeliest class is not.
     """
 
     words: str
     answer: str
     against: str
-    predicted: list[float]
-    observed: list[float]
-    low: list[float]
-    high: list[float]
-    count: list[int]
+    curve: ReliabilityCurve
     gap: float
 
 
@@ -187,7 +166,3 @@ class ReportData:
     versions: list[tuple[str, str]]
     code: str
     notes: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as what `json.dumps` takes."""
-        return asdict(self)

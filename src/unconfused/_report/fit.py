@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._pipelines import final_step
-from unconfused._text import shorten
+from unconfused._text import count, noisy_weight_words, shorten
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier
 from unconfused.solvers.uma.solver import CONVERGED
@@ -44,15 +44,19 @@ def convergence_of(final: Any) -> str:
             else f"It was ended before it converged ({final.stopped_})."
         )
         return f"UMA made {len(final.history_['norm']):,} updates. {ended}"
-    said = f"The likelihood was maximised in {len(final.history_['objective']):,} steps."
+    steps = count(len(final.history_["objective"]), "step")
+    weight = ""
     if np.any(getattr(final, "_pair_counts", 0)):
-        said += f" A noisy row has {final.noisy_weight_:.2g} times the weight of a trusted one."
+        weight = f" {noisy_weight_words(final.noisy_weight_)}"
     rest = getattr(final, "_state", None)
     if rest is None:  # a model that was stored and loaded again may not know
-        return said
+        return f"The fit took {steps}.{weight}"
     if rest.exhausted:
-        return f"{said} It did not converge: raise max_iter, or scale the features."
-    return f"{said} It was interrupted." if rest.interrupted else f"{said} It converged."
+        return (
+            f"The fit did not converge in {steps}: raise max_iter, or scale the features.{weight}"
+        )
+    ended = "was interrupted" if rest.interrupted else "converged"
+    return f"The fit {ended} after {steps}.{weight}"
 
 
 def settings_of(case: Case) -> list[tuple[str, str]]:

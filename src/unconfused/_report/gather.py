@@ -13,20 +13,19 @@ from unconfused._arguments import random_state as rng_of
 from unconfused._matrix import ConfusionWarning
 from unconfused._matrix_labels import differs_from, is_guess, is_rectangular
 from unconfused._pipelines import final_step
-from unconfused._report.accuracy import accuracy_words, checked_accuracy
+from unconfused._report.accuracy import checked_accuracy
 from unconfused._report.case import open_case
 from unconfused._report.checks import measure_sensitivity, reliability_of
-from unconfused._report.data import CheckedAccuracy, Headline, ReportData
+from unconfused._report.data import Headline, ReportData
 from unconfused._report.fit import code_of, convergence_of, settings_of, versions
 from unconfused._report.judge import Judgement, judge_rows
 from unconfused._report.source import ConfusionSource, find_source
 from unconfused._report.tables import RowListing, annotators_of, confusion_of, mix_of, rows_of
 from unconfused._text import about, class_names, percent, shorten
+from unconfused._text.checked_accuracy import CheckedAccuracy, accuracy_words
 from unconfused._typing import ArrayLike, Seed
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators._card import passed_confusion
-from unconfused.estimators.any_classifier import UnconfusedClassifier
-from unconfused.estimators.uma import UMAClassifier
 
 MISFIT_ERRORS, MISFIT_SHARE = 6.0, 0.25
 """A label that occurs this many standard errors, and by this share, more or less than expected."""
@@ -139,7 +138,7 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
     how = "the probability that their label is wrong, given the features and the label"
     if judged.believed is not None:
         how = "self-confidence, 1 minus the probability of their label given the features"
-    elif isinstance(case.final, UMAClassifier):
+    elif case.is_uma:
         how = "a logistic regression through the same matrix, as UMA has no probabilities"
     fitted = "each row is scored by a model fitted without it"
     if not cross_fit:
@@ -188,7 +187,7 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
     if (
         source.kind not in ("given", "estimated")
         or is_guess(passed_confusion(final))
-        or isinstance(final, UnconfusedClassifier)  # it has no way to hold to the matrix by counts
+        or judged.case.is_wrapper  # it has no way to hold to the matrix by counts
         # Where labels count for little beside known truths, no round would hold to the matrix.
         or getattr(final, "noisy_weight_", 1.0) < 1.0
         or not differs_from(pairs, source.judging, counted)
@@ -196,11 +195,11 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
         return []
     told = pairs.sum(axis=1) @ (1.0 - np.diag(source.judging)) / pairs.sum()
     return [
-        f"The matrix says that {percent(told)} of the labels are wrong; by features and labels it "
-        f"looks like {percent(judged.wrong_share)}. Mistakes probably depend on more than "
-        "the class of a row (hard rows are mislabelled more often), and a model through the matrix "
-        "learns such mistakes. Fit with relabel=4, which then uses the matrix only for the number "
-        "of rows of each class and label. Or the matrix is that of other labels."
+        f"By the matrix {percent(told)} of the labels are wrong, but judged by features and labels "
+        f"{percent(judged.wrong_share)} are. Mistakes probably depend on more than the class of a "
+        "row (hard rows are mislabelled more often), and a model through the matrix learns such "
+        "mistakes. Fit with relabel=4, which then uses the matrix only for the number of rows of "
+        "each class and label. Another possible reason is that the matrix is that of other labels."
     ]
 
 
@@ -221,8 +220,8 @@ def _misfits(judged: Judgement, source: ConfusionSource) -> list[str]:
     worst = int(np.argmax(np.where(far, np.abs(seen - expected), -1.0)))
     name = shorten(class_names(case.classes)[worst])
     return [
-        f"Labels and matrix do not fit each other: the label {name!r} is on {seen[worst]:,} rows, "
-        f"where about {about(expected[worst])} would be expected. The matrix may be wrong or "
+        f"Labels and matrix do not fit each other: {seen[worst]:,} rows have the label {name!r}, "
+        f"but about {about(expected[worst])} would be expected. The matrix may be wrong or "
         "transposed, or the fit may have lost a class. Do not rely on the numbers below until this "
         "is explained."
     ]

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.base import clone
@@ -15,10 +14,17 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._matrix_labels import is_guess
 from unconfused._pipelines import final_step
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.cross_validated import Split, stratified_folds
-from unconfused.confusion.estimation.calibration import best_power, posterior_given, sharpen
+from unconfused.confusion.estimation.calibration import (
+    best_power,
+    judged_labels,
+    posterior_given,
+    sharpen,
+    stacked,
+)
+from unconfused.confusion.estimation.class_probabilities import evidence_of as evidence_of_labels
 from unconfused.confusion.estimation.label_quality import matrix_helps
 from unconfused.estimators._card import passed_confusion
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of, join_silence
@@ -63,19 +69,29 @@ class Judgement:
     posterior: FloatArray
     believed: FloatArray | None = None
 
-    @cached_property
+    @property
     def suspicion(self) -> FloatArray:
         """What rows are ranked by: `wrong`, or 1 - P(label | row) where that ranks better."""
-        return self.wrong if self.believed is None else self._doubt(self.believed)
+        return self._judged[0]
 
     @cached_property
     def wrong(self) -> FloatArray:
         """Probability that the label is wrong; 0 where there is none."""
-        return self._doubt(self.posterior)
+        return judged_labels(self.posterior, self.case.observed)[0]
 
-    def _doubt(self, table: FloatArray) -> FloatArray:
-        own = table[np.arange(len(table)), self.case.observed]
-        return np.where(self.case.labelled, np.clip(1.0 - own, 0.0, 1.0), 0.0)
+    @property
+    def chances(self) -> FloatArray:
+        """The table behind the ranking, (n, Q)."""
+        return self.posterior if self.believed is None else self.believed
+
+    @cached_property
+    def _judged(self) -> tuple[FloatArray, IntArray]:
+        return judged_labels(self.chances, self.case.observed)
+
+    @property
+    def suggested(self) -> IntArray:
+        """The likeliest class of every row, by the same table."""
+        return self._judged[1]
 
     @property
     def wrong_share(self) -> float:
@@ -85,10 +101,8 @@ class Judgement:
     @cached_property
     def pairs(self) -> FloatArray:
         """Rows to expect by true class and label, (Q, Q)."""
-        labels = range(self.case.n_classes)
-        return np.column_stack(
-            [self.posterior[self.case.observed == label].sum(axis=0) for label in labels]
-        )
+        labels = np.arange(self.case.n_classes)
+        return np.asarray(self.posterior.T @ (self.case.observed[:, np.newaxis] == labels))
 
 
 def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
@@ -164,8 +178,7 @@ def _evidence(case: Case, matrices: FloatArray) -> FloatArray:
     if case.votes is not None:
         silence = getattr(case.final, "annotator_silence_", None)
         return evidence_of(case.crowd, join_silence(matrices, silence))[0]
-    evidence = np.ones((len(case.observed), case.n_classes))
-    evidence[case.labelled] = matrices[:, case.observed[case.labelled]].T
+    evidence = evidence_of_labels(matrices, case.observed)
     evidence[case.trusted] = np.eye(case.n_classes)[case.truth[case.trusted]]
     return evidence
 
@@ -207,14 +220,6 @@ def vote_powers(crowd: Crowd, probability: FloatArray, matrices: FloatArray) -> 
         row, (who, what) = votes.row[left], np.divmod(votes.col[left], crowd.n_labels)
         parts.append((logs[row], seen.log_joint(found, ones)[row], found[who, :, what]))
     own, others, chance = (np.concatenate(some) for some in zip(*parts, strict=True))
-
-    def loss(log_powers: FloatArray) -> float:
-        model, evidence = np.exp(log_powers)
-        posterior = softmax(model * own + evidence * others, axis=1)
-        return -float(np.log(np.maximum((posterior * chance).sum(axis=1), 1e-12)).mean())
-
-    limit = np.log(LARGEST_POWER)
-    bounds = [(-limit, limit)] * 2
-    found_powers = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=bounds)
-    model, evidence = np.exp(found_powers.x).tolist()
+    powers = stacked(np.array([own, others]), chance, np.ones(len(own)), np.ones(2))
+    model, evidence = np.clip(powers, 1 / LARGEST_POWER, LARGEST_POWER).tolist()
     return model, evidence

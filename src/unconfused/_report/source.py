@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import count_pairs
-from unconfused._matrix_labels import align_confusion, aligned_counts, is_guess
+from unconfused._matrix_labels import align_confusion, aligned_counts, is_guess, places_of
 from unconfused._text import count
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
@@ -34,27 +34,31 @@ class ConfusionSource:
     Attributes
     ----------
     kind : what it is based on
-    matrix : C as shown
     judging : the matrix to compute posteriors with: the one the model was fitted through, in which
         a pair that was never counted is unlikely, not impossible
-    counts : what `judging` was counted on; None if it is taken as exact
     wrong : the share of wrong labels, and the most frequent mix-up
     basis : what `wrong` is based on, in words
     words, quality : where the matrix comes from, and whether it is good enough
-    interval : ends of 95 % credible intervals of `matrix`; None if it was not counted
-    caveat : what else to know about an estimate
+    estimate : C as shown, with the counts behind it; None if `judging` is taken as exact
     """
 
     kind: Basis
-    matrix: FloatArray
     judging: FloatArray
-    counts: FloatArray | None
     wrong: WrongLabels
     basis: str
     words: str
     quality: str = ""
-    interval: tuple[FloatArray, FloatArray] | None = None
-    caveat: str = ""
+    estimate: ConfusionEstimate | None = None
+
+    @property
+    def matrix(self) -> FloatArray:
+        """C as shown."""
+        return self.judging if self.estimate is None else self.estimate.matrix
+
+    @property
+    def counts(self) -> FloatArray | None:
+        """What C was counted on; None if it is taken as exact."""
+        return None if self.estimate is None else self.estimate.counts
 
 
 def checked_in_words(truth: Any, observed: Any, both: Any) -> str:
@@ -88,12 +92,10 @@ def sampled_source(source: ConfusionSource, counts: FloatArray, classes: Labels)
     return replace(
         source,
         kind="trusted",
-        matrix=sample.matrix,
-        counts=counts,
         wrong=wrong_labels(counts, "trusted"),
         words=words,
         quality=sample.verdict,
-        interval=sample.interval(),
+        estimate=sample,
     )
 
 
@@ -106,7 +108,7 @@ def _with_rows_of(matrix: FloatArray, counts: FloatArray, classes: Labels) -> Co
 
 def _taken_as_exact(case: Case, matrix: FloatArray, kind: Basis, words: str) -> ConfusionSource:
     wrong = wrong_labels(joint_table(matrix, case.final.class_prior_), kind)
-    return ConfusionSource(kind, matrix, matrix, None, wrong, _basis(kind, GIVEN), words)
+    return ConfusionSource(kind, matrix, wrong, _basis(kind, GIVEN), words)
 
 
 GIVEN = "the confusion matrix given with the model"
@@ -129,10 +131,7 @@ def _counted(
     """Return a source with the counts behind it: one even answer per class is added to them."""
     size = estimate.counts.sum(axis=1, keepdims=True)
     judging = np.asarray((fitted * size + 1.0 / len(fitted)) / (size + 1.0))
-    return ConfusionSource(
-        kind, estimate.matrix, judging, estimate.counts, wrong, _basis(kind, where), words, quality,
-        estimate.interval(), estimate.caveat,
-    )  # fmt: skip
+    return ConfusionSource(kind, judging, wrong, _basis(kind, where), words, quality, estimate)
 
 
 def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -141,7 +140,7 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     words = f"Counted on the {int(counts.sum()):,} rows whose truth and label are both known."
     if np.array_equal(matrix, np.eye(case.n_classes)):
         if not np.array_equal(matrix, estimate.matrix):
-            words += " The fit made no use of it: it took the other labels, if any, as right."
+            words += " The fit did not use it, but took the other labels, if any, as right."
         matrix = estimate.matrix
     elif np.abs(estimate.matrix - matrix).max() > 0.005:
         words += REFINED
@@ -159,8 +158,8 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
     kind: Basis = "guessed" if is_guess(given) else "estimated"
     words = f"An estimate given with the model, from {counts.sum():,.0f} counts."
     if kind == "guessed":
-        words = "Estimated from the features and the labels alone; intervals take the guessed "
-        words += "truth as known."
+        words = "Estimated from the features and the labels alone. Intervals treat the guessed "
+        words += "truth as known, so they are too narrow."
     shown = align_confusion(given, case.classes)
     if np.abs(shown - matrix).max() > 0.005:
         words += REFINED
@@ -171,12 +170,10 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
 
 def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:
     """Return places among the sorted classes."""
-    old = {name: place for place, name in enumerate(names.tolist())}
-    order = np.array([old[name] for name in classes.tolist()])
+    order, pair = places_of(names, classes), found.pair
     joint = None if found.joint is None else found.joint[np.ix_(order, order)]
-    pair = found.pair
     if pair is not None:
-        true, label = (int(np.argmax(order == code)) for code in pair)
+        true, label = np.argsort(order)[[*pair]].tolist()
         pair = (true, label)
     return replace(found, pair=pair, joint=joint)
 
@@ -190,7 +187,7 @@ def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     annotators, answers = case.votes.n_annotators, len(case.votes)
     words = (
         f"All {annotators:,} annotators together, as the fit found them from {answers:,} answers. "
-        "The intervals take the estimated truth as known, and are too narrow."
+        "The intervals treat the estimated truth as known, so they are too narrow."
     )
     where = f"{count(annotators, 'annotator')} in {count(answers, 'answer')}"
     estimate = ConfusionEstimate(matrix, counts, case.classes)
@@ -210,10 +207,11 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
         words = f"Labels were taken as right, and a guess from them failed: {error}"
         identity = np.eye(case.n_classes)
         wrong, basis = wrong_labels(identity, "assumed"), _basis("assumed")
-        return ConfusionSource("assumed", identity, identity, None, wrong, basis, words)
+        return ConfusionSource("assumed", identity, wrong, basis, words)
     words = (
         "Guessed from the features and the labels alone (confusion.from_noisy): the model was "
-        "fitted as if every label were right. Intervals take the guessed truth as known."
+        "fitted as if every label were right. Intervals treat the guessed truth as known, so they "
+        "are too narrow."
     )
     wrong = found.wrong_labels("guessed")
     return _counted("guessed", found, found.matrix, wrong, "", words, found.caveat)

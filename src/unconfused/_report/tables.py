@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from unconfused._columns.row_hash import map_cells, row_hashes
 from unconfused._labels import label_array
@@ -49,24 +51,24 @@ def confusion_of(source: ConfusionSource, case: Case) -> Confusion:
         pairs = np.diag(np.bincount(labelled, minlength=case.n_classes).astype(np.float64))
     else:
         pairs = total * source.wrong.joint
-    low, high = source.interval or (None, None)
+    ends = (None, None) if source.estimate is None else source.estimate.interval()
+    tables = source.matrix, *ends, pairs
+
+    def at(place: Any) -> list[Any]:
+        return [None if table is None else table[place] for table in tables]
+
     shown = _classes_to_show(pairs)
-    square = np.ix_(shown, shown)
-    mix_ups = [
-        MixUp(t, k, *(_at(table, (t, k)) for table in (pairs, source.matrix, low, high)))
-        for t, k in _ranked_pairs(pairs)[:MOST_MIX_UPS]
-    ]
+    matrix, low, high, rows = at(np.ix_(shown, shown))
     return Confusion(
-        shown.tolist(),
-        source.matrix[square].tolist(),
-        _at(low, square),
-        _at(high, square),
-        pairs[square].tolist(),
-        mix_ups,
+        shown,
+        matrix,
+        low,
+        high,
+        rows,
+        [MixUp(*pair, *at(pair)) for pair in _ranked_pairs(pairs)[:MOST_MIX_UPS]],
         source.words,
         source.quality,
-        float(np.linalg.cond(source.matrix)),
-        source.matrix.tolist() if len(shown) < len(pairs) <= MOST_IN_FULL else [],
+        source.matrix if len(shown) < len(pairs) <= MOST_IN_FULL else None,
         "row" if case.votes is None else "answer",
     )
 
@@ -88,13 +90,8 @@ def _classes_to_show(pairs: FloatArray) -> IntArray:
         if len(chosen) + len(new) > MOST_CLASSES:
             break
         chosen += new
-    largest = [int(code) for code in np.argsort(-pairs.sum(axis=1), kind="stable")]
-    filled = chosen + [code for code in largest if code not in chosen]
-    return np.sort(np.array(filled[: max(len(chosen), MOST_CLASSES)]))
-
-
-def _at(table: FloatArray | None, place: Any) -> Any:
-    return None if table is None else table[place].tolist()
+    largest = np.argsort(-pairs.sum(axis=1), kind="stable").tolist()
+    return np.sort(list(dict.fromkeys(chosen + largest))[: max(len(chosen), MOST_CLASSES)])
 
 
 def mix_of(judged: Judgement) -> list[ClassShare]:
@@ -163,8 +160,7 @@ class RowListing:
         """Return the listing with names and texts as lists, one entry per row of X."""
         if self.max_rows < 0:
             raise ValueError(f"max_rows must not be negative; got {self.max_rows}.")
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        names, index = self.names, getattr(X, "index", None)
+        n_rows, names, index = _num_samples(X), self.names, getattr(X, "index", None)
         # A frame's row labels, if they say more than the row's number.
         if names is None and not callable(index) and type(index).__name__ != "RangeIndex":
             names = index
@@ -189,35 +185,32 @@ def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     case = judged.case
     ranked = np.flatnonzero(case.labelled & ~case.trusted)
     order = ranked[np.argsort(-judged.suspicion[ranked], kind="stable")][: listing.max_rows]
-    rows = [_row(judged, int(place), listing) for place in order]
-    if listing.contents is None:
-        return rows
-    found = listing.contents.of(case.place[order[:MOST_DETAILED]].tolist())
-    for number, (digest, cells) in enumerate(found):
-        # A name as long as a text is no key to find a row by.
-        row_hash = digest if len(rows[number].key) <= LONGEST_KEY else ""
-        votes = _votes_on(case, int(order[number]))
-        rows[number] = replace(rows[number], row_hash=row_hash, cells=cells, votes=votes)
-    return rows
+    found: list[Any] = []
+    if listing.contents is not None:
+        found = listing.contents.of(case.place[order[:MOST_DETAILED]].tolist())
+    pairs = zip_longest(order.tolist(), found)
+    return [_row(judged, place, listing, contents) for place, contents in pairs]
 
 
-def _row(judged: Judgement, place: int, listing: RowListing) -> SuspectRow:
+def _row(judged: Judgement, place: int, listing: RowListing, contents: Any) -> SuspectRow:
     case, names, texts = judged.case, listing.names, listing.texts
-    chances = (judged.posterior if judged.believed is None else judged.believed)[place]
-    label, given = int(case.observed[place]), int(case.place[place])
+    chances, given = judged.chances[place], int(case.place[place])
     number = given if listing.numbers is None else int(listing.numbers[given])
     best = np.argsort(-chances, kind="stable")[:3]
-    # A tie with the label is no reason to suggest another.
-    suggested = label if chances[label] >= chances[best[0]] else int(best[0])
+    key = str(number) if names is None else str(names[given]).strip()
+    row_hash, cells = contents or ("", [])
     return SuspectRow(
         number,
         None if names is None else shorten(str(names[given])),
         None if texts is None else shorten(str(texts[given]), LONGEST_TEXT),
-        label,
-        suggested,
+        int(case.observed[place]),
+        int(judged.suggested[place]),
         float(judged.suspicion[place]),
         [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
-        key=str(number) if names is None else str(names[given]).strip(),
+        key,
+        row_hash if len(key) <= LONGEST_KEY else "",  # a text is no key to find a row by
+        cells,
+        _votes_on(case, place) if contents else [],
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
 
 from unconfused._atomic import refuse_target
 from unconfused._report.gather import gather
@@ -16,12 +17,9 @@ from unconfused._report.tables import RowContents, RowListing
 from unconfused._typing import ArrayLike, Seed
 
 
-def _contents(X: Any, row_columns: Any) -> RowContents | None:
-    if row_columns is False:
-        return None
-    rows = X if row_columns is None else row_columns
-    (rows,) = indexable(rows)
-    if row_columns is not None and len(rows) != (X.shape[0] if hasattr(X, "shape") else len(X)):
+def _contents(X: Any, row_columns: Any) -> RowContents:
+    (rows,) = indexable(X if row_columns is None else row_columns)
+    if row_columns is not None and len(rows) != _num_samples(X):
         raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
     return RowContents(lambda some: _safe_indexing(rows, some))
 
@@ -66,8 +64,8 @@ def write_report(
     y_true : the truth where known, missing elsewhere
     row_names : a name for each row; by default the index of a frame, if it has one of its own
     row_text : a text to show for each row, shortened if long; by default `X`, if it holds texts
-    row_columns : frame with a line for each row, of which the first eight columns are shown, and by
-        which verdicts recognise the row. By default `X`, if it has named columns
+    row_columns : frame with a line for each row. Its first eight columns are shown, and its content
+        identifies the row in a verdict file. By default `X`, if it has named columns
     title : shown at the top
     force : overwrite an existing file
     max_rows : maximum number of rows to list

@@ -66,8 +66,8 @@ NAME = "unconfused"
 def pip_install(extra: str) -> str:
     """Return the command that installs an extra, to be run where this is printed.
 
-    An installation from a clone is completed from that clone: the package need not be on an index,
-    and what is there under its name may be another version.
+    An installation from a clone or an archive is completed from there: the package need not be on
+    an index, and what is there under its name may be another version.
 
     Examples
     --------
@@ -77,8 +77,8 @@ def pip_install(extra: str) -> str:
     source = Path(__file__).resolve().parents[3]
     if (source / "pyproject.toml").is_file():  # an editable installation stays one
         return f'pip install -e "{_here(source)}[{extra}]"'
-    clone = _installed_from()
-    return f'pip install "{NAME if clone is None else _here(clone)}[{extra}]"'
+    place = _installed_from()
+    return f'pip install "{NAME if place is None else _here(place)}[{extra}]"'
 
 
 def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
@@ -96,7 +96,7 @@ def _here(folder: Path) -> str:
 
 
 def _installed_from() -> Path | None:
-    """Return the folder that pip installed the package from, if it was one and is still there."""
+    """Return the clone or archive that pip installed the package from, if it is still there."""
     # Imported here: every import of the package would take longer.
     import json
     from importlib import metadata
@@ -108,8 +108,9 @@ def _installed_from() -> Path | None:
     except metadata.PackageNotFoundError:
         return None
     url = urlsplit(json.loads(told)["url"] if told else "")
-    folder = Path(url2pathname(url.path))
-    return folder if url.scheme == "file" and (folder / "pyproject.toml").is_file() else None
+    place = Path(url2pathname(url.path))
+    there = place.is_file() or (place / "pyproject.toml").is_file()
+    return place if url.scheme == "file" and there else None
 
 
 LONGEST_NAME = 60
@@ -183,6 +184,23 @@ def count(number: float, noun: str) -> str:
     """Write a number with its noun: "1 row", "2,000 rows"."""
     whole = round(number)
     return f"{whole:,} {noun}" if whole == 1 else f"{whole:,} {noun}s"
+
+
+def noisy_weight_words(weight: float) -> str:
+    """Say how much a row with only a noisy label counts in a fit with checked rows.
+
+    Examples
+    --------
+    >>> print(noisy_weight_words(1.0))
+    Unchecked rows count as much as checked ones.
+    >>> print(noisy_weight_words(0.3))
+    An unchecked row counts 0.3 times as much as a checked one.
+    """
+    if weight == 1:
+        return "Unchecked rows count as much as checked ones."
+    if weight == 0:
+        return "Unchecked rows do not count."
+    return f"An unchecked row counts {weight:.2g} times as much as a checked one."
 
 
 def percent_range(low: float, high: float) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import betaincinv
@@ -20,6 +20,9 @@ Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "
 it, nothing but labels, or nothing at all."""
 
 LEVEL = 0.95
+
+JEFFREYS = 0.5
+"""Pseudo-count of the prior behind credible intervals of shares."""
 
 STANDS_OUT, STANDS_OUT_GUESSED = 2.0, 4.0
 """Standard errors by which the most frequent mix-up must exceed the second to be named. A guess
@@ -101,7 +104,7 @@ def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
     """
     size = len(table)
     square = np.asarray(table, dtype=np.float64)[:, :size]
-    total, right = float(np.sum(table)), float(np.trace(square))
+    total = float(np.sum(table))
     if basis == "assumed" or not total > 0:
         return WrongLabels("assumed", float("nan"), float("nan"), float("nan"))
     off = square * ~np.eye(size, dtype=bool)
@@ -110,13 +113,31 @@ def wrong_labels(table: FloatArray, basis: Basis) -> WrongLabels:
         wrong = 0.0
     low = high = wrong / total
     if basis not in EXACT:
-        tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-        low, high = betaincinv(wrong + 0.5, max(total - wrong, 0.0) + 0.5, tails).tolist()
-        low, high = (0.0 if wrong == 0 else low), (1.0 if right == 0 else high)
+        low, high = (float(end) for end in share_interval(wrong, total))
     pair = _standing_out(off, basis)
     pair_share = 0.0 if pair is None else float(off[pair] / total)
     joint = np.asarray(table, dtype=np.float64) / total
     return WrongLabels(basis, wrong / total, low, high, pair, pair_share, joint)
+
+
+def share_interval(hits: Any, total: Any, level: float = LEVEL) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of a credible interval for shares, with Jeffreys' prior.
+
+    What was never seen may be impossible, and what was always seen the only possibility.
+
+    Examples
+    --------
+    >>> low, high = share_interval(np.array([0, 5]), 10)
+    >>> low.round(2), high.round(2)
+    (array([0.  , 0.22]), array([0.22, 0.78]))
+    """
+    # Fractions of counts need not add up to the last bit.
+    others = np.maximum(np.asarray(total, dtype=np.float64) - hits, 0.0)
+    low, high = (
+        betaincinv(np.asarray(hits) + JEFFREYS, others + JEFFREYS, end)
+        for end in ((1 - level) / 2, (1 + level) / 2)
+    )
+    return np.where(np.equal(hits, 0), 0.0, low), np.where(others == 0, 1.0, high)
 
 
 def joint_table(
@@ -165,9 +186,9 @@ SOURCES: dict[Basis, str] = {
     "votes": "Based on the agreement of {where}: a lower bound, as mistakes that annotators share "
     "cannot be detected.",
     "fitted": "Based on the confusion matrix found by the fit.",
-    "guessed": "Nothing is known beyond the labels: this is an estimate from features and labels "
-    "alone. It is unreliable where classes overlap or mistakes depend on the features. A few dozen "
-    "checked rows per class{option} would give a better one.",
+    "guessed": "Estimated from features and labels alone, which is unreliable where classes "
+    "overlap or mistakes depend on the features. A few dozen checked rows per class{option} would "
+    "give a better estimate.",
     "assumed": "The labels were not examined{option}.",
 }
 """What a number is based on; `where` names it, `option` a way to change it."""

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -17,18 +17,9 @@ from unconfused._text import printable
 from unconfused.cli.errors import EXIT_CODES, plain_errors
 
 COMMANDS = (
-    "fit",
-    "predict",
-    "evaluate",
-    "estimate",
-    "audit",
-    "review",
-    "apply",
-    "corrupt",
-    "export",
-    "demo",
-    "info",
-)
+    "fit", "predict", "evaluate", "estimate", "audit", "review", "apply", "corrupt", "export",
+    "demo", "info",
+)  # fmt: skip
 """Each is a function in the module of its name, under `commands`."""
 
 NO_ARGUMENTS = ("demo", "info")
@@ -129,9 +120,7 @@ def _as_command(command: Callable[..., None]) -> Callable[..., None]:
     flat = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
-        kind, *marks = (
-            get_args(hints[name]) if get_origin(hints[name]) is Annotated else [hints[name]]
-        )
+        kind, *marks = get_args(hints[name]) or [hints[name]]
         if not (isinstance(kind, type) and is_dataclass(kind)):
             flat.append(_parameter(name, hints[name], parameter.default))
             continue

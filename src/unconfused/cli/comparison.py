@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from unconfused._labels import encode_labels
 from unconfused._matrix import label_chances
@@ -31,8 +29,8 @@ CLEARLY = 2.0
 def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
     """Return the trees, with a note, if they predict held-out labels clearly better.
 
-    The linear model learns through C, the trees learn the labels as they are: both then say how
-    likely each held-out label was, at the temperature that suits them best.
+    The linear model is fitted through C, the trees to the labels as they are. They are compared by
+    the log-loss of held-out labels, each at its best temperature.
     """
     y = np.asarray(task.y)
     known = task.trusted
@@ -45,19 +43,18 @@ def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
     splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(some, names)
     truth = np.full(len(y), None) if task.y_true is None else np.asarray(task.y_true, dtype=object)
     believed = np.where(known, truth, y).astype(y.dtype)
-    believer = Pipeline([*trees.model.steps[:-1], ("learner", trees.learner.estimator)])
     chances: tuple[list[FloatArray], list[FloatArray]] = ([], [])
-    settings: dict[str, Any] = {"learner__relabel": 0}
+    settings: dict[str, Any] = {"relabel": 0}
     for train, test in splits:
         learnt = np.concatenate([some[train], np.flatnonzero(known)])
-        given = {} if task.y_true is None else {"learner__y_true": truth[learnt]}
-        rows = [_safe_indexing(plan.rows, learnt) for plan in (linear, trees)]
+        given = None if task.y_true is None else truth[learnt]
+        rows = [plan.rows[learnt] for plan in (linear, trees)]
         with warnings.catch_warnings(action="ignore"):  # the fit itself warns
-            model = clone(linear.model).set_params(**settings).fit(rows[0], y[learnt], **given)
-            settings["learner__l2"] = model[-1].l2_  # chosen once
-            through = label_chances(model[-1].confusion_)
+            model = clone(linear.learner).set_params(**settings).fit(rows[0], y[learnt], given)
+            settings["l2"] = model.l2_  # chosen once
+            through = label_chances(model.confusion_)
             chances[0].append(_log_chances(model, through, linear, some[test], y))
-            plain = clone(believer).fit(rows[1], believed[learnt])
+            plain = clone(trees.learner.estimator).fit(rows[1], believed[learnt])
             right = np.eye(len(plain.classes_))
             chances[1].append(_log_chances(plain, right, trees, some[test], y))
     ours, theirs = (np.concatenate(one) for one in chances)
@@ -74,7 +71,7 @@ def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
 
 def _log_chances(model: Any, chances: FloatArray, plan: Plan, test: Any, y: Any) -> FloatArray:
     """Return the logarithm of the chance of every held-out label."""
-    probability = model.predict_proba(_safe_indexing(plan.rows, test))
+    probability = model.predict_proba(plan.rows[test])
     evidence = chances[encode_labels(y[test], classes=model.classes_, missing_label=None).observed]
     fair = sharpen(probability, best_power(probability, evidence))
     return np.asarray(np.log(np.maximum((fair * evidence).sum(axis=1), 1e-12)))

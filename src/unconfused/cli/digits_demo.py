@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +36,10 @@ ESTIMATED, TOLD = "noisy labels, C estimated", "noisy labels and C"
 """What a learner was given."""
 
 PLAIN, OURS = "LogisticRegression", "UnconfusedLogisticRegression"
-CURVES = {PLAIN: BELIEVED, f"{OURS}(C)": TOLD}
-"""Learners in the figure's last panel, and what they are given."""
+CURVES = (PLAIN, f"{OURS}(C)")
+"""Learners in the figure's last panel."""
 
-NOISES: dict[str, Callable[[int, float], FloatArray]] = {
-    "pairwise": noise.pairwise,
-    "symmetric": noise.symmetric,
-}
+NOISES = {"pairwise": noise.pairwise, "symmetric": noise.symmetric}
 
 
 @dataclass
@@ -54,7 +50,6 @@ class Learner:
     given: str
     make: Callable[[], Any]
     errors: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
     models: list[Any] = field(default_factory=list)
 
     @property
@@ -69,10 +64,10 @@ class Learner:
 
 
 def make_learners(confusion: FloatArray) -> list[Learner]:
-    """Return the contestants; all but the first see the same noisy labels.
+    """Return the learners to compare; all but the first get the same noisy labels.
 
-    The first is the learner that is recommended: it chooses its penalty on clean labels as on noisy
-    ones, so that no difference between them is one of penalties.
+    The first is the recommended learner on clean labels. It chooses its penalty in the same way as
+    on noisy labels, so that the penalty explains no difference.
     """
 
     def ours(confusion: Any = None) -> Any:
@@ -129,14 +124,14 @@ class Outcome:
 
 def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = True) -> Outcome:
     """Let every learner run on every split."""
-    # Small matrices: one thread is faster than several, and times are alike on any machine.
+    # Small matrices: one thread is faster than several.
     with threadpool_limits(1):
         learners = _run(kind, RATE, range(seed, seed + n_runs))
         estimate = next(one.models[0].confusion_ for one in learners if one.given == ESTIMATED)
         curves: dict[str, FloatArray] = {}
         if with_curves:
             runs = range(seed, seed + min(CURVE_RUNS, n_runs))
-            by_rate = [_run(kind, rate, runs, list(CURVES)) for rate in RATES[:-1]]
+            by_rate = [_run(kind, rate, runs, CURVES) for rate in RATES[:-1]]
             by_rate.append([one for one in learners if one.name in CURVES])
             for some in zip(*by_rate, strict=True):
                 errors = [one.errors[: len(runs)] for one in some]
@@ -144,11 +139,11 @@ def run_demo(kind: str, seed: int, *, n_runs: int = N_RUNS, with_curves: bool = 
     return Outcome(kind, seed, learners, estimate, curves)
 
 
-def _run(kind: str, rate: float, seeds: range, names: list[str] | None = None) -> list[Learner]:
+def _run(kind: str, rate: float, seeds: range, names: Sequence[str] = ()) -> list[Learner]:
     """Split, project and corrupt the digits, and let learners run, once for each seed."""
     X, y = load_digits(return_X_y=True)
     confusion = NOISES[kind](N_CLASSES, rate)
-    learners = [one for one in make_learners(confusion) if names is None or one.name in names]
+    learners = [one for one in make_learners(confusion) if not names or one.name in names]
     for seed in seeds:
         X_train, X_test, clean, y_test = train_test_split(
             X, y, test_size=TEST_SHARE, stratify=y, random_state=seed
@@ -156,18 +151,12 @@ def _run(kind: str, rate: float, seeds: range, names: list[str] | None = None) -
         projection = kernel_projection(N_FEATURES, random_state=seed).fit(X_train)
         X_train, X_test = projection.transform(X_train), projection.transform(X_test)
         noisy = noise.corrupt_labels(clean, confusion, random_state=seed)
-        if seed == seeds[0]:
-            # Loops are compiled on first use and then kept; that is no time of any learner.
-            quick = UnconfusedLogisticRegression(confusion, l2=1e-3, relabel=0)
-            for model in (UMAClassifier(confusion), quick):
-                model.fit(X_train, noisy)
         for one in learners:
-            model, begun = one.make(), time.perf_counter()
+            model = one.make()
             with warnings.catch_warnings():
                 # That the matrix is estimated is what this learner is there to show.
                 warnings.simplefilter("ignore", GuessedConfusionWarning)
                 model.fit(X_train, clean if one.given == CLEAN else noisy)
-            one.seconds.append(time.perf_counter() - begun)
             one.errors.append(float(1.0 - model.score(X_test, y_test)))
             one.models.append(model)
     return learners

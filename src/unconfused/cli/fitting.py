@@ -11,10 +11,11 @@ import numpy as np
 
 from unconfused._columns.kinds import require_columns
 from unconfused._columns.row_hash import beginning_hash
+from unconfused._columns.steps import prepare_frame
 from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
-from unconfused._text import class_names, shorten
+from unconfused._text import class_names, noisy_weight_words, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
@@ -33,17 +34,20 @@ from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
-    from unconfused._report.data import CheckedAccuracy, ReportData
-    from unconfused._report.tables import RowContents, RowListing
+    from unconfused._report.data import ReportData
+    from unconfused._text.checked_accuracy import CheckedAccuracy
     from unconfused.cli.input.source import TaskSource
 
 BELIEVED = (
-    "The model took the labels as right: held-out labels are not predicted better through the "
-    "estimated confusion matrix, so the estimate may be wrong."
+    "The model took the labels as right, because the estimated confusion matrix does not help to "
+    "predict held-out labels. So the estimate may be wrong."
 )
 
 MOST_COUNTED = 200
 """Classes up to which the counts of checked rows are saved with the model."""
+
+SAMPLE = 50_000
+"""Rows on disk that a report covers, at most."""
 
 MOST_STREAMED = 100_000
 """Rows that `audit --stream` lists, unless --top is given."""
@@ -60,17 +64,14 @@ class FittedTask:
             source.stage("Estimating the confusion matrix")
             estimate = estimate_for_fit(self.task, self.plan, source.settings)
             source.stage(f"Fitting {len(self.task.place):,} rows")
-            fit_plan(self.task, self.plan, estimate)
-        self.learner, self.sample = self.plan.learner, self.plan.sample
-        # Rows on disk are features already: the learner alone takes them.
-        self.model = self.plan.model if self.sample is None else self.learner
-
+            self.plan = fit_plan(self.task, self.plan, estimate)
+        self.learner = self.plan.learner
         self.accuracy: CheckedAccuracy | None = None
         self.confusion: ConfusionSource | None = None
         wrong, classes = None, self.learner.classes_
         with warnings_as_notes(self._caught):
             if not self.task.is_rectangular:
-                case = open_case(self.model, self.plan.rows, self.task.y, self.task.y_true)
+                case = open_case(self.learner, self.plan.rows, self.task.y, self.task.y_true)
                 self.accuracy = self._accuracy_of(case)
                 if self.task.kind != "assumed":
                     self.confusion = self._source_of(case)
@@ -97,8 +98,8 @@ class FittedTask:
         drawn = self.task.verdicts().sample_counts(self.task.y, classes=case.classes)
         return source if drawn is None else sampled_source(source, drawn, case.classes)
 
-    def _notes(self, more: list[str]) -> list[str]:
-        notes = [*self.task.notes_with([*self.plan.notes, *self._caught]), *map(in_options, more)]
+    def _notes(self) -> list[str]:
+        notes = self.task.notes_with([*self.plan.notes, *self._caught])
         return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
 
     def judge(self) -> None:
@@ -106,7 +107,7 @@ class FittedTask:
         guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
         if self.task.kind == "nothing" and not guessed:
             self._caught.insert(0, BELIEVED)
-        self.notes = [*self._notes([]), *self.noise.doubts()]
+        self.notes = [*self._notes(), *self.noise.doubts()]
         rounds = self.learner.history_.get("relabelled")
         if rounds is not None:
             if getattr(self.learner, "noise_depends_on_rows_", False):
@@ -122,74 +123,77 @@ class FittedTask:
         It is that of all votes together, or a guess.
         """
         assert self.confusion is not None
-        if self.confusion.counts is None:  # too little even for a guess
+        found = self.confusion.estimate
+        if found is None:  # too little even for a guess
             raise ValueError(self.confusion.words)
-        classes, caveat = self.learner.classes_, self.confusion.caveat
-        found = ConfusionEstimate(
-            self.confusion.matrix, self.confusion.counts, classes, caveat=caveat
-        )
-        return found, self.noise, [*self._notes([]), *self.noise.doubts()]
+        return found, self.noise, [*self._notes(), *self.noise.doubts()]
 
     def write_report(self, path: Path, force: bool) -> None:
         """Write the report: on all rows, or on a sample of rows on disk."""
         from unconfused._report.html.page import write_page
-        from unconfused._report.tables import RowListing
 
-        n_rows, sample, identity = len(self.task.place), self.sample, self.known.identity
-        rows = np.arange(n_rows) if sample is None else sample.rows
-        table = self.task.table if sample is None else sample.table
-        title, text = None, self._text_column()
-        if len(rows) < n_rows:
-            title = f"Are these labels right? ({len(rows):,} of {n_rows:,} rows, drawn at random)"
-        listing = RowListing(
-            names=table[identity] if identity else None,
-            numbers=self.task.place[rows],
-            texts=table[text[0]].fillna("").astype(str).to_numpy() if text else None,
-            contents=self._contents(self.task.place[rows]),
-        )
-        page = self._gather(listing, None if sample is None else rows, title=title)
-        write_page(page, path, force=force)
+        n_rows, rows, title = len(self.task.place), None, None
+        if self.plan.on_disk and n_rows > SAMPLE:
+            rows = np.random.RandomState(self.seed).choice(n_rows, SAMPLE, replace=False)
+            title = f"Are these labels right? ({SAMPLE:,} of {n_rows:,} rows, drawn at random)"
+            rows.sort()
+        write_page(self._page(rows, title=title), path, force=force)
 
-    def _gather(self, listing: RowListing, rows: Any = None, **options: Any) -> ReportData:
-        """Compute a report on all rows, or some."""
+    def _page(
+        self,
+        rows: Any = None,
+        *,
+        most: int = 1000,
+        details: bool = True,
+        shown: Collection[str] = (),
+        **options: Any,
+    ) -> ReportData:
+        """Compute a report on all rows, or some, that lists the `most` suspicious ones.
+
+        With `details` it shows their names and columns: those `shown`, or most.
+        """
         from unconfused._report.gather import gather
-
-        X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
-        if rows is not None:
-            X, y, y_true = X[rows], y[rows], None if y_true is None else y_true[rows]
-        found: dict[str, Any] = {
-            "accuracy": self.accuracy,
-            "source": self.confusion,
-            "random_state": self.seed,
-        }
-        return gather(self.model, X, y, y_true=y_true, listing=listing, **found, **options)
-
-    def _contents(self, places: Any, shown: Collection[str] | None = None) -> RowContents | None:
-        """Return access to the rows at these places of the file; None if it has none by number."""
-        from unconfused._report.tables import RowContents
+        from unconfused._report.tables import RowContents, RowListing
         from unconfused.cli.input.open_task import left_out
 
-        known, table = self.known, self.task.table
-        hidden = [known.identity, known.truth, *self._text_column()]
-        given: dict[str, Any] = {
-            "shown": shown,
-            "leave_out": left_out(known),
-            "hidden": [] if shown is not None else [*filter(None, hidden), *known.annotators],
-        }
-        if self.sample is None:
-            fetch = table.iloc.__getitem__ if self.task.is_frame else table.__getitem__
-            return RowContents(fetch, **given)
-        if self.plan.columns is None:
-            return None
-        names = [one for one in (known.label, known.identity) if one is not None]
+        known, columns, place = self.known, self.plan.columns, self.task.place
+        X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
+        if rows is not None:
+            place, X, y = place[rows], X[rows], y[rows]
+            y_true = None if y_true is None else y_true[rows]
+        names = texts = contents = None
+        # The texts of all rows on disk need not fit into memory.
+        few = not self.plan.on_disk or len(place) <= SAMPLE
+        text = columns.text[:1] if columns is not None and few and not shown else []
+        named = [one for one in (known.identity, *text) if one is not None]
+        if details and named:
+            table = self._rows(place, named)
+            names = table[known.identity].tolist() if known.identity else None
+            texts = table[text[0]].fillna("").astype(str).to_numpy() if text else None
+        if details and (columns is not None or not self.plan.on_disk):
+            hidden = [known.identity, known.truth, *text, *known.annotators]
+            contents = RowContents(
+                lambda some: self._rows(place[some]),
+                shown=shown or None,
+                leave_out=left_out(known),
+                hidden=[] if shown else [one for one in hidden if one is not None],
+            )
+        listing = RowListing(most, names, texts, numbers=place, contents=contents)
+        found: dict[str, Any] = {"accuracy": self.accuracy, "source": self.confusion}
+        found |= {"random_state": self.seed, "listing": listing}
+        return gather(self.learner, X, y, y_true=y_true, **found, **options)
 
-        def read(rows: list[int]) -> Any:
-            return self.source.parts().rows([int(places[row]) for row in rows], names)
-
-        return RowContents(read, **given)
-
-    def _text_column(self) -> list[str]:
-        return [] if self.plan.columns is None else self.plan.columns.text[:1]
+    def _rows(self, place: Any, columns: Collection[str] = ()) -> Any:
+        """Return rows of the file by their numbers, with all columns or some."""
+        if self.plan.on_disk:
+            as_text = [one for one in (self.known.label, self.known.identity) if one is not None]
+            some = self.source.parts().rows(place, as_text, columns)
+        else:
+            table = self.task.table
+            some = getattr(table, "iloc", table)[np.searchsorted(self.task.place, place)]
+        if columns:
+            require_columns(some, columns)
+        return some
 
     def save(self, path: Path, force: bool) -> None:
         """Save the model, with the verdict as metadata."""
@@ -203,10 +207,11 @@ class FittedTask:
             assert source.counts is not None
             if len(source.counts) <= MOST_COUNTED:
                 metadata["counts"] = source.counts.tolist()
-        if self.sample is None:
-            votes = kind == "votes"
+        if not self.plan.on_disk:
+            table, votes = self.task.table, kind == "votes"
+            rows = prepare_frame(self.plan.model, table) if self.task.is_frame else table
             labelled = self.task.place >= 0 if votes else present_labels(np.asarray(self.task.y))
-            metadata["rows"] = beginning_hash(self.plan.rows, labelled)
+            metadata["rows"] = beginning_hash(rows, labelled)
         save(self.plan.model, path, force=force, metadata=metadata)
 
     def as_dict(self) -> dict[str, Any]:
@@ -224,19 +229,11 @@ class FittedTask:
             "notes": self.notes,
         }
 
-    def _weight_in_words(self) -> list[str]:
-        """Return the weight of noisy rows beside trusted ones."""
-        weight = getattr(self.learner, "noisy_weight_", None)
-        known, votes = self.task.trusted, self.task.kind == "votes"
-        if weight is None or votes or known.all() or not known.any():
-            return []
-        return [f"A noisy row has {weight:.2g} times the weight of a trusted one."]
-
     def show(self, output: Path, report: Path | None) -> None:
         """Print a summary."""
         out = console()
         if self.accuracy is not None:
-            from unconfused._report.accuracy import accuracy_words
+            from unconfused._text.checked_accuracy import accuracy_words
 
             out.print(accuracy_words(self.accuracy), style="bold")
         out.print(self.noise.sentence(), style="bold")
@@ -247,8 +244,10 @@ class FittedTask:
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
             f"{len(names)} classes{few}."
         )
-        for line in [describe_columns(self.plan), *self._weight_in_words()]:
-            out.print(line)
+        out.print(describe_columns(self.plan))
+        weight, known = getattr(self.learner, "noisy_weight_", None), self.task.trusted
+        if weight is not None and self.task.kind != "votes" and 0 < known.sum() < len(known):
+            out.print(noisy_weight_words(weight))
         out.print(f"Model: {output}")
         if report is not None:
             out.print(f"Report: {report}")
@@ -260,22 +259,12 @@ class FittedTask:
 
         With `details` they have their names and columns, of which those `kept` are shown.
         """
-        from unconfused._report.tables import RowListing
-
-        place, identity = self.task.place, self.known.identity
-        names = contents = None
-        most = len(place) if self.sample is None else min(len(place), MOST_STREAMED)
+        n_rows = len(self.task.place)
+        most = top or (min(n_rows, MOST_STREAMED) if self.plan.on_disk else n_rows)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
-            if details:
-                contents = self._contents(place, kept or None)
-                if identity:
-                    names = self._columns_at(place, [identity])[identity].tolist()
-            listing = RowListing(
-                most if top is None else top, names, contents=contents, numbers=place
-            )
-            page = self._gather(listing, sensitivity=False)
-        self.notes = self._notes(page.notes)
+            page = self._page(most=most, details=details, shown=kept, sensitivity=False)
+        self.notes = [*self._notes(), *map(in_options, page.notes)]
         if top is None and most < page.n_ranked:
             self.notes.append(
                 f"With --stream only the {most:,} most suspicious rows are listed; see --top."
@@ -294,21 +283,11 @@ class FittedTask:
         places = [one.row for one in page.rows]
         row, label, suggested, wrong = columns
         frame: dict[str, Any] = {row: places}
-        copied = [*([identity] if identity is not None else []), *kept]
+        copied = [one for one in (identity, *kept) if one is not None]
         if copied:
-            some = self._columns_at(places, copied)
+            some = self._rows(places, copied)
             frame |= {name: some[name].to_numpy() for name in copied}
         frame[label] = classes[[one.label for one in page.rows]]
         frame[suggested] = classes[[one.suggested for one in page.rows]]
         frame[wrong] = [one.wrong for one in page.rows]
         return pd.DataFrame(frame)
-
-    def _columns_at(self, places: Any, names: list[str]) -> Any:
-        """Return columns of the rows with these numbers in the file."""
-        if self.sample is None:
-            some = self.task.table.iloc[np.searchsorted(self.task.place, places)]
-        else:
-            as_text = [self.known.identity] if self.known.identity is not None else []
-            some = self.source.parts().rows(list(places), as_text, names)
-        require_columns(some, names)
-        return some

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from unconfused._columns.steps import build_pipeline, prepare_frame
@@ -22,6 +23,7 @@ from unconfused._report.source import guess_confusion
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import Settings
 from unconfused.cli.input.task import Plan, Task
+from unconfused.cli.options import Learner
 from unconfused.confusion.annotators import from_annotators
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.trusted import from_trusted
@@ -31,6 +33,9 @@ from unconfused.estimators.uma import UMAClassifier
 
 ROWS_TO_CHOOSE_FROM = 10_000
 """Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
+
+CHUNK = 10_000
+"""Rows whose lengths are computed at a time: they may be on disk."""
 
 EQUAL_LENGTHS = 0.01
 """Relative difference up to which row norms count as equal."""
@@ -52,46 +57,28 @@ def warnings_as_notes(notes: list[str]) -> Iterator[None]:
 
 
 def make_learner(task: Task, settings: Settings) -> Any:
-    """Return the linear classifier, not fitted."""
-    shared = _shared(task, settings)
-    if settings.max_iter is not None:
-        shared["max_iter"] = settings.max_iter
+    """Return the classifier, not fitted."""
+    classes = None if task.classes is None else task.classes.tolist()
+    seed: dict[str, Any] = {"random_state": settings.seed}
+    limit: dict[str, Any] = {} if settings.max_iter is None else {"max_iter": settings.max_iter}
+    given: dict[str, Any] = {"classes": classes, "missing_label": None} | seed
+    confusion = "auto" if task.kind == "nothing" else task.confusion
+    rounds = "auto" if settings.relabel is None else settings.relabel
     if settings.learner == "trees":
-        raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        trees = HistGradientBoostingClassifier(**seed, **limit)
+        return UnconfusedClassifier(trees, confusion, max_rounds=rounds, **given)
     if settings.learner != "uma":
-        return UnconfusedLogisticRegression(
-            "auto" if task.kind == "nothing" else task.confusion,
-            l2="auto" if settings.l2 is None else settings.l2,
-            relabel="auto" if settings.relabel is None else settings.relabel,
-            **shared,
-        )
+        l2 = "auto" if settings.l2 is None else settings.l2
+        return UnconfusedLogisticRegression(confusion, l2=l2, relabel=rounds, **given, **limit)
     if settings.relabel:
         raise ValueError("--relabel needs probabilities: use --learner logistic.")
     if task.kind == "votes":
         raise ValueError(
             "UMA takes one label per row: with several annotators use --learner logistic."
         )
-    return UMAClassifier(task.confusion, **shared)
-
-
-def make_trees(task: Task, settings: Settings) -> UnconfusedClassifier:
-    """Return boosted trees that learn through the confusion matrix, not fitted."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    boosting = HistGradientBoostingClassifier(random_state=settings.seed)
-    if settings.max_iter is not None:
-        boosting.set_params(max_iter=settings.max_iter)
-    return UnconfusedClassifier(
-        boosting,
-        "auto" if task.kind == "nothing" else task.confusion,
-        max_rounds="auto" if settings.relabel is None else settings.relabel,
-        **_shared(task, settings),
-    )
-
-
-def _shared(task: Task, settings: Settings) -> dict[str, Any]:
-    classes = None if task.classes is None else task.classes.tolist()
-    return {"classes": classes, "missing_label": None, "random_state": settings.seed}
+    return UMAClassifier(task.confusion, **given, **limit)
 
 
 def _refusal(task: Task, plan: Plan) -> str | None:
@@ -114,35 +101,30 @@ def _enough_rows(task: Task) -> bool:
 
 
 def make_plan(task: Task, settings: Settings) -> Plan:
-    """Build the pipeline for the task's columns: of trees if they are asked for, else linear."""
-    linear = replace(settings, learner="logistic") if settings.learner == "trees" else settings
-    plan = _plan_for(task, settings, make_learner(task, linear))
-    if settings.learner != "trees":
-        return plan
-    why_not = _refusal(task, plan)
-    if why_not is not None:
+    """Make features of the task's columns: for trees if they are asked for, else linear."""
+    settings.refuse_unsuitable(named=task.is_frame)
+    learner, for_trees = make_learner(task, settings), settings.learner == "trees"
+    if task.is_frame:
+        table = task.table.set_axis(task.place)  # messages name rows of the file
+        said = settings.roles(task.reserved)
+        model, columns = build_pipeline(table, learner, said, for_trees=for_trees)
+        steps, rows = model[:-1], prepare_frame(model, table)
+    else:
+        steps, rows, columns = plain_steps(task.table, settings.as_is, for_trees), task.table, None
+    plan = Plan(steps.steps, learner, steps.fit_transform(rows), columns)
+    if for_trees and (why_not := _refusal(task, plan)) is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
         raise ValueError(f"{why_not}. Use --learner logistic{way_out}.")
-    return _plan_for(task, settings, make_trees(task, settings), for_trees=True)
+    return plan
 
 
 def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | None:
     """Return trees to compare the linear model with; None if the learner is not left open."""
-    if settings.learner != "auto" or _refusal(task, linear) is not None or not _enough_rows(task):
+    if settings.learner != "auto" or linear.on_disk:
         return None
-    return _plan_for(task, settings, make_trees(task, settings), for_trees=True)
-
-
-def _plan_for(task: Task, settings: Settings, learner: Any, *, for_trees: bool = False) -> Plan:
-    """Build the pipeline that ends in a learner."""
-    settings.refuse_unsuitable(named=task.is_frame)
-    if not task.is_frame:
-        model = plain_pipeline(task.table, learner, as_is=settings.as_is, for_trees=for_trees)
-        return Plan(model, task.table, None)
-    table = task.table.set_axis(task.place)  # messages name rows of the file
-    said = settings.roles(task.reserved)
-    model, columns = build_pipeline(table, learner, said, for_trees=for_trees)
-    return Plan(model, prepare_frame(model, table).reset_index(drop=True), columns)
+    if _refusal(task, linear) is not None or not _enough_rows(task):
+        return None
+    return make_plan(task, replace(settings, learner=Learner.trees))
 
 
 def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
@@ -152,7 +134,7 @@ def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEst
 
         # From verdicts on rows drawn at random, and a guess beside them.
         given: dict[str, Any] = {"classes": task.classes, "random_state": settings.seed}
-        return confusion_of_checked(plan.features(), task.y, task.verdicts(), **given)
+        return confusion_of_checked(plan.rows, task.y, task.verdicts(), **given)
     if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
         return None
     if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
@@ -163,10 +145,10 @@ def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEst
 
 
 def choose_on_sample(task: Task, plan: Plan) -> None:
-    """Choose what is left open for many rows on disk on some of them, in memory.
+    """Choose automatic settings for rows on disk on a sample of them, in memory.
 
-    Only the penalty, the weight of noisy rows and the matrix are chosen, and no rounds of
-    relabelling are made: each would take dozens of passes over the file.
+    Only the penalty, the weight of noisy rows and the matrix are chosen. There is no relabelling,
+    because a round would take dozens of passes over the file.
     """
     learner = plan.learner
     if not isinstance(learner, UnconfusedLogisticRegression):
@@ -196,7 +178,7 @@ def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
     )
 
 
-def estimate_labels(task: Task, plan: Plan | None, settings: Settings) -> ConfusionEstimate:
+def estimate_labels(task: Task, settings: Settings) -> ConfusionEstimate:
     """Estimate the matrix by what is known; from features and labels alone if nothing is."""
     if task.kind == "votes":
         return from_annotators(
@@ -208,95 +190,55 @@ def estimate_labels(task: Task, plan: Plan | None, settings: Settings) -> Confus
         )
     if task.kind == "trusted":
         return count_confusion(task, settings.smoothing)
-    return _guess(task, make_plan(task, settings) if plan is None else plan, settings)
+    return _guess(task, make_plan(task, settings), settings)
 
 
 def _guess(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
     y = np.asarray(task.y)
     classes = np.unique(y) if task.classes is None else task.classes
-    return guess_confusion(plan.features(), y, classes, settings.seed, settings.smoothing)
+    return guess_confusion(plan.rows, y, classes, settings.seed, settings.smoothing)
 
 
-def fit_plan(task: Task, plan: Plan, confusion: Any) -> Pipeline:
-    """Fit the pipeline."""
+def fit_plan(task: Task, plan: Plan, confusion: Any) -> Plan:
+    """Return the plan with its learner fitted."""
+    learner = plan.learner
     if confusion is not None:
-        plan.model.set_params(learner__confusion=confusion)
+        learner.set_params(confusion=confusion)
     if task.checked is not None and task.kind != "votes":
-        return _fit_verdicts(task, plan)
-    if plan.sample is not None:
-        if len(task.place) > ROWS_TO_CHOOSE_FROM:
-            choose_on_sample(task, plan)
-        plan.learner.fit(plan.rows, task.y, y_true=task.y_true)
-        return plan.model
-    truth = {} if task.y_true is None else {"learner__y_true": task.y_true}
-    return plan.model.fit(plan.rows, task.y, **truth)
+        from unconfused.review.fit import fit_checked
+
+        # All verdicts are learnt from, those on rows drawn at random are counted.
+        return replace(plan, learner=fit_checked(learner, plan.rows, task.y, task.verdicts()))
+    if plan.on_disk and len(task.place) > ROWS_TO_CHOOSE_FROM:
+        choose_on_sample(task, plan)
+    return replace(plan, learner=learner.fit(plan.rows, task.y, y_true=task.y_true))
 
 
-def _fit_verdicts(task: Task, plan: Plan) -> Pipeline:
-    """Fit with verdicts: all are learnt from, those on rows drawn at random are counted."""
-    from unconfused.review.fit import fit_checked
-
-    alone = plan.model if plan.sample is None else plan.learner
-    fitted = fit_checked(alone, plan.rows, task.y, task.verdicts())
-    before = plan.model.steps[:-1]
-    plan.model.steps = fitted.steps if plan.sample is None else [*before, ("learner", fitted)]
-    return plan.model
-
-
-class SparseColumns:
-    """Statistics for scaling sparse rows, collected chunk by chunk.
-
-    Columns are divided by their largest entry, unless all rows are of one length: then someone has
-    weighed the columns already, as TF-IDF does, and dividing would make the rarest words as large
-    as all others.
-    """
-
-    def __init__(self) -> None:
-        self._scaler = MaxAbsScaler()
-        self._shortest, self._longest = np.inf, 0.0
-
-    def add(self, rows: Any) -> None:
-        """Add a chunk."""
-        # Counts come as integers, small ones whose squares would overflow.
-        rows = rows.astype(np.float64)
-        lengths = row_norms(rows)
-        lengths = lengths[lengths > 0]
-        if len(lengths) > 0:
-            self._scaler.partial_fit(rows)
-            self._shortest = min(self._shortest, float(lengths.min()))
-            self._longest = max(self._longest, float(lengths.max()))
-
-    def scaler(self, width: int) -> Any:
-        """Return the fitted scaler."""
-        nothing = sparse.csr_matrix((1, width))
-        return as_they_are().fit(nothing) if self.all_of_one_length() else self._scaler
-
-    def all_of_one_length(self) -> bool:
-        """Return whether all non-empty rows have the same norm."""
-        return self._longest <= (1.0 + EQUAL_LENGTHS) * self._shortest
-
-
-def as_they_are() -> FunctionTransformer:
-    """Return an identity step; unlike "passthrough" it checks the number of columns."""
-    return FunctionTransformer(accept_sparse=True)
+def plain_steps(rows: Any, as_is: bool, for_trees: bool) -> Pipeline:
+    """Return the steps that make features of rows without column names, not fitted."""
+    # Trees split gaps off like any value, and need no scales.
+    steps = [("scale", scaler_for(rows, as_is or for_trees))]
+    if not sparse.issparse(rows) and not for_trees:
+        steps.insert(0, ("fill", SimpleImputer(strategy="median", keep_empty_features=True)))
+    return Pipeline(steps)
 
 
 def scaler_for(rows: Any, as_is: bool) -> Any:
-    """Return an unfitted scaler for these rows."""
-    if as_is:
-        return as_they_are()
-    if not sparse.issparse(rows):
-        return StandardScaler()
-    columns = SparseColumns()
-    columns.add(rows.tocsr())
-    return as_they_are() if columns.all_of_one_length() else MaxAbsScaler()
+    """Return a scaler for these rows: an identity step if they are to stay as they are."""
+    # Unlike "passthrough" the identity checks the number of columns.
+    if as_is or (sparse.issparse(rows) and _of_one_length(rows)):
+        return FunctionTransformer(accept_sparse=True)
+    return MaxAbsScaler() if sparse.issparse(rows) else StandardScaler()
 
 
-def plain_pipeline(rows: Any, learner: Any, *, as_is: bool, for_trees: bool) -> Pipeline:
-    """Return the pipeline for rows without column names."""
-    if for_trees:  # trees split gaps off like any value, and need no scales
-        return Pipeline([("scale", as_they_are()), ("learner", learner)])
-    steps = [("scale", scaler_for(rows, as_is)), ("learner", learner)]
-    if sparse.issparse(rows):
-        return Pipeline(steps)
-    return Pipeline([("fill", SimpleImputer(strategy="median", keep_empty_features=True)), *steps])
+def _of_one_length(rows: Any) -> bool:
+    """Return whether all rows that are not empty have the same norm.
+
+    Then the columns are probably weighted already, as by TF-IDF. Dividing them by their largest
+    entries would give the rarest words the same weight as all others.
+    """
+    # Counts come as integers, small ones whose squares would overflow.
+    chunks = (rows[some].astype(np.float64) for some in gen_batches(rows.shape[0], CHUNK))
+    lengths = np.concatenate([row_norms(some) for some in chunks])
+    lengths = lengths[lengths > 0]
+    return len(lengths) == 0 or bool(lengths.max() <= (1.0 + EQUAL_LENGTHS) * lengths.min())

@@ -23,9 +23,6 @@ TABLE_FILES = ".csv, .tsv, .jsonl, .parquet or .arrow"
 Learner = StrEnum("Learner", ["auto", "logistic", "trees", "uma"])
 """Which learner is at the end of the pipeline."""
 
-AuditLearner = StrEnum("AuditLearner", ["auto", "logistic", "trees"])
-"""Which learner scores the labels."""
-
 Predicts = StrEnum("Predicts", {"label": "label", "true_class": "class"})
 """What probabilities are of."""
 
@@ -72,6 +69,16 @@ file = partial(_option, FILES)
 
 output = partial(_option, FILES, "--output -o", default=MISSING)
 """The option that names the output file; without a default, it must be given."""
+
+
+report = partial(
+    _option,
+    FILES,
+    "--report",
+    "Also write an HTML report on the labels, with the rows most likely mislabelled, which can be "
+    "kept, changed or skipped.",
+    "FILE.html",
+)
 
 
 Data = Annotated[
@@ -168,12 +175,16 @@ class ReadOptions:
 
         return iter_tables(path, rows=rows, as_text=as_text, **vars(self))
 
-    def names(self, path: Path, values: list[str] | None) -> list[str]:
+    def first_row(self, path: Path) -> Any:
+        """Return a frame with the first row only."""
+        return next(self.parts(path, 1))
+
+    def names(self, path: Path, values: list[str]) -> list[str]:
         """Expand options such as ``a,b`` and ``c*`` to column names, in the order of the file."""
         named = split_names(values)
         if not any(WILD & set(one) for one in named) or is_nameless(path, self):
             return named
-        there = [str(name) for name in next(self.parts(path, 1)).columns]
+        there = [str(name) for name in self.first_row(path).columns]
         found = [one for name in named for one in _matches(name, there)]
         return list(dict.fromkeys(found))
 
@@ -194,7 +205,7 @@ def is_nameless(path: Path, reading: ReadOptions) -> bool:
     return find_source(path, reading.format).format in ("svmlight", "npz")
 
 
-def split_names(values: list[str] | None) -> list[str]:
+def split_names(values: list[str]) -> list[str]:
     """Split options such as ``a,b`` and ``c`` into names."""
-    parts = [part.strip() for value in values or [] for part in value.split(",")]
+    parts = [part.strip() for value in values for part in value.split(",")]
     return [part for part in dict.fromkeys(parts) if part]

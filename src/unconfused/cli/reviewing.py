@@ -10,12 +10,18 @@ import numpy as np
 import typer
 from rich.console import Group
 from rich.table import Table
+from sklearn.base import clone
 
 from unconfused._labels import encode_labels
+from unconfused._report.case import most_frequent
+from unconfused._text import percent_range
+from unconfused._text.wrong_labels import wrong_labels
+from unconfused.cli.console import say_notes
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import left_out
-from unconfused.cli.input.task import Task, common_labels, label_texts
-from unconfused.cli.model import fit_plan, make_plan, warnings_as_notes
+from unconfused.cli.input.task import Plan, Task, common_labels, label_texts
+from unconfused.cli.model import make_plan, warnings_as_notes
+from unconfused.cli.summary import suspicious_columns
 from unconfused.confusion.votes import Votes
 from unconfused.review.checked import CheckedRows
 from unconfused.review.fit import fit_checked
@@ -53,19 +59,23 @@ def open_session(
     if task.kind == "votes":
         rows = replace(rows, votes=lambda row: votes_on(task.y, row))
 
+    plan = make_plan(task, settings)
+    classes = np.array(sorted({*labels} - {""}), dtype=object)
+    say_notes(suspicious_columns(plan, classes, "--ignore and --hide"))
+
     def judge(checked: CheckedRows) -> Judged:
         if task.kind == "votes":
-            return judge_votes(task, y, settings, checked)
-        return judge_task(task, settings, checked)
+            return judge_votes(task, plan, y, checked)
+        return judge_labels(task, plan, settings.seed, checked)
 
     return Session(rows, verdicts, judge, seed=settings.seed, **drawing)
 
 
 def majority_of(votes: Votes) -> Any:
-    """Return the most frequent answer on each row; of a tie, the first class."""
-    found = votes.classes.astype(object)[votes.tally.argmax(axis=1)]
-    found[votes.tally.sum(axis=1) == 0] = None
-    return found
+    """Return the most frequent answer on each row, as in the report; None without any."""
+    codes, _ = most_frequent(votes.tally)
+    found = np.array([*votes.classes.tolist(), None], dtype=object)
+    return found[codes]
 
 
 def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
@@ -83,9 +93,9 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
         raise ValueError("There is no verdict on a row of the data yet.")
     plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        curve = when_to_stop(plan.model, plan.rows, task.y, task.verdicts(), more=more)
-    table = Table()
-    for name in ("rows checked", "error of the model", "labels wrong", "95 % interval"):
+        curve = when_to_stop(plan.learner, plan.rows, task.y, checked := task.verdicts(), more=more)
+    table = Table(caption="±: one standard error, on held-out rows that were drawn at random.")
+    for name in ("rows checked", "error of the model", "labels still wrong", "95 % interval"):
         table.add_column(name, justify="right")
     lines = zip(
         curve.checked, curve.error, curve.error_spread, curve.wrong, curve.wrong_low,
@@ -94,39 +104,41 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
     for count, error, spread, wrong, low, high in lines:
         table.add_row(
             f"{count:,}", f"{error:.3f} ± {spread:.3f}", f"{100 * wrong:.1f} %",
-            f"{100 * low:.1f} to {100 * high:.1f}",
+            percent_range(low, high),
         )  # fmt: skip
-    return Group(table, curve.sentence)
+    said = [curve.left.sentence]
+    counts = checked.sample_counts(task.y)
+    if curve.left.by_model and counts is not None:
+        alone = wrong_labels(counts, "trusted")
+        said.append(
+            "The count alone, as `fit`, `audit` and `estimate` show it, is less certain: "
+            f"{alone.number} before any was corrected ({percent_range(alone.low, alone.high)})."
+        )
+    return Group(table, *said, curve.sentence)
 
 
-def judge_task(task: Task, settings: Settings, checked: CheckedRows) -> Judged:
+def judge_labels(task: Task, plan: Plan, seed: int, checked: CheckedRows) -> Judged:
     """Fit the task with the verdicts so far, and judge each row by models without it."""
     y, y_true = common_labels([task.y, checked.y_true.tolist()])
     checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
-    plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        left_out = judge_left_out(
-            plan.features(), y, checked, classes=task.classes, random_state=settings.seed
-        )
-        model = fit_checked(plan.model, plan.rows, y, checked, left_out=left_out)
-    features = model[:-1].transform(plan.rows)
+        left_out = judge_left_out(plan.rows, y, checked, classes=task.classes, random_state=seed)
+        learner = fit_checked(plan.learner, plan.rows, y, checked, left_out=left_out)
     return Judged(
-        model, features, left_out.observed, left_out.posterior, left_out.ranking,
-        left_out.probability,
+        replace(plan, learner=learner).model, plan.rows, left_out.observed, left_out.posterior,
+        left_out.ranking, left_out.probability,
     )  # fmt: skip
 
 
-def judge_votes(task: Task, majority: Any, settings: Settings, checked: CheckedRows) -> Judged:
+def judge_votes(task: Task, plan: Plan, majority: Any, checked: CheckedRows) -> Judged:
     """Fit a task with votes to the verdicts so far, and judge the most frequent answers."""
     y_true = None
     if checked.known.any():
         y_true = common_labels([task.y.classes, checked.y_true.tolist()])[1]
-    task = replace(task, y_true=y_true)
-    plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        model = fit_plan(task, plan, None)
-    learner, features = model[-1], model[:-1].transform(plan.rows)
+        learner = clone(plan.learner).fit(plan.rows, task.y, y_true=y_true)
     codes = encode_labels(majority, classes=learner.classes_, missing_label=None).observed
-    posterior = np.asarray(learner.label_posterior(features, task.y))
-    alone = np.asarray(learner.predict_proba(features))
-    return Judged(model, features, codes, posterior, posterior, alone, votes=True)
+    posterior = np.asarray(learner.label_posterior(plan.rows, task.y))
+    alone = np.asarray(learner.predict_proba(plan.rows))
+    model = replace(plan, learner=learner).model
+    return Judged(model, plan.rows, codes, posterior, posterior, alone, votes=True)

@@ -46,20 +46,13 @@ KINDS = {
 
 @dataclass(frozen=True)
 class NoiseSummary:
-    """The share of wrong labels, and the most frequent mix-up, in words.
-
-    Attributes
-    ----------
-    found : the numbers
-    classes : what the mix-up's places refer to
-    kind : what was known
-    source : what the numbers are based on, in words
-    """
+    """The share of wrong labels, and the most frequent mix-up, in words."""
 
     found: WrongLabels
     classes: Labels
     kind: Kind
     source: str
+    """What the numbers are based on, in words."""
 
     @property
     def wrong_share(self) -> float:
@@ -149,7 +142,7 @@ def _of_verdicts(task: Task, where: str) -> str:
             "random, so this is an estimate by the model. Check more rows with `unconfused review "
             "--by random`."
         )
-    others = f" The other {n_known - n_drawn:,} verdicts are learnt from, and not counted."
+    others = f" The model also learns from the other {n_known - n_drawn:,}, which are not counted."
     found = f"Based on {_checked(task, checked.y_random)}, drawn at random ({where})."
     return f"{found}{others if n_known > n_drawn else ''}"
 
@@ -207,27 +200,27 @@ def describe_columns(plan: Plan) -> str:
     return f"Features: {'; '.join(found)}."
 
 
-def suspicious_columns(plan: Plan, classes: Labels) -> list[str]:
-    """Warn of feature columns that hold class names, perhaps true labels."""
+def suspicious_columns(
+    plan: Plan, classes: Labels, instead: str = "--truth or --ignore"
+) -> list[str]:
+    """Warn of feature columns that hold class names, perhaps true labels.
+
+    `instead` : the options to pass such a column to.
+    """
     if plan.columns is None:
         return []
     names = {str(one) for one in classes.tolist()}
-    candidates = [*plan.columns.categories]
-    if len(names) > 2:  # with two classes, any column of 0 and 1 would do
-        candidates += plan.columns.numbers
+    # With two classes, any column of 0 and 1 would do.
+    numbers = plan.columns.numbers if len(names) > 2 else []
     found = []
-    for column in candidates:
-        held = plan.columns.values.get(column)
-        values = set(label_texts(held)) - {None} if held else set()
+    for column in [*plan.columns.categories, *numbers]:
+        values = set(label_texts(plan.columns.values.get(column, []))) - {None}
         # Small counts look like some of the classes 0 to 9, but hardly like all of them.
-        if values == names or (
-            column in plan.columns.categories
-            and len(values) > max(1, len(names) / 2)
-            and values <= names
-        ):
+        many = column in plan.columns.categories and len(values) > max(1, len(names) / 2)
+        if values == names or (many and values <= names):
             found.append(
                 f"The column {column!r} holds class names, and is used as a feature. If it holds "
-                "true or other labels, pass it to --truth or --ignore."
+                f"true or other labels, pass it to {instead}."
             )
     return found
 
@@ -248,10 +241,11 @@ NUMBERS_WIDTH = 58
 def confusion_table(found: ConfusionEstimate, level: float, out: Console) -> Table:
     """Return the matrix if it is not wider than the terminal, else one line per class."""
     if len(found.classes) <= MOST_CLASSES:
-        table = _matrix_table(found, level)
         unbounded = out.options.update(width=10_000)
-        if Measurement.get(out, unbounded, table).maximum <= out.width:
-            return table
+        for longest in (LONGEST_ROW_NAME, WIDEST):
+            table = _matrix_table(found, level, longest)
+            if Measurement.get(out, unbounded, table).maximum <= out.width:
+                return table
     return _class_table(found, level, out.width)
 
 
@@ -260,10 +254,10 @@ def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
     return short_names([printable(str(one)) for one in found.classes.tolist()], longest)
 
 
-def _matrix_table(found: ConfusionEstimate, level: float) -> Table:
-    """Return the matrix, with the interval below each entry."""
+def _matrix_table(found: ConfusionEstimate, level: float, longest: int) -> Table:
+    """Return the matrix, with the interval below each entry; columns have the `longest` names."""
     low, high = found.interval(level)
-    names, columns = _names_of(found, LONGEST_ROW_NAME), _names_of(found, WIDEST)
+    names, columns = _names_of(found, LONGEST_ROW_NAME), _names_of(found, longest)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
         caption=f"Below each share: its {100 * level:g} % interval.",

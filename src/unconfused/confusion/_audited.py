@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unconfused._arguments import check_inner_share
+from unconfused._text.wrong_labels import JEFFREYS
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimate import JEFFREYS, ConfusionEstimate, refuse_level
+from unconfused.confusion.estimate import ConfusionEstimate
 
 DRAWS = 4000
 """Draws behind an interval: its ends are then known to about a tenth of a standard deviation."""
@@ -69,7 +71,7 @@ class AuditEstimate(ConfusionEstimate):
         label, as the rows were drawn; intervals are quantiles of the entries these shares make,
         in draws with a fixed seed. With every row checked they are those of `from_trusted`.
         """
-        refuse_level(level)
+        check_inner_share(level, "level")
         rng = np.random.default_rng(0)
         ends = np.array([(1 - level) / 2, (1 + level) / 2])
         low, high = np.empty_like(self.matrix), np.empty_like(self.matrix)

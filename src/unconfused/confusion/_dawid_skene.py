@@ -130,7 +130,9 @@ def fit_crowd(answers: Crowd, strength: float, max_iter: int, tol: float) -> Cro
     """Fit the shared matrix, starting from majority votes, then one matrix per annotator."""
     start = answers.summed(answers.majority())
     shared = maximise(answers, start, _shared_matrix, max_iter, tol)
-    centre = _centre(shared.expected.counts.sum(axis=0))
+    pooled = shared.expected.counts.sum(axis=0)
+    # A uniform pseudocount per class, so that no entry is 0.
+    centre = shrink(pooled, np.full(pooled.shape, 1.0 / pooled.shape[1]), 1.0)
 
     def own_matrices(counts: FloatArray) -> tuple[FloatArray, float]:
         matrices = shrink(counts, centre, strength)
@@ -148,16 +150,8 @@ def shrink(counts: FloatArray, centre: FloatArray, strength: float) -> FloatArra
     return np.asarray(np.divide(raised, rows, out=without, where=rows > 0))
 
 
-def _centre(counts: FloatArray) -> FloatArray:
-    """Return the shared matrix with a uniform pseudocount per class, so that no entry is 0."""
-    raised = counts + 1.0 / counts.shape[1]
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-
-
 def _shared_matrix(counts: FloatArray) -> tuple[FloatArray, float]:
-    pooled = counts.sum(axis=0)
-    rows = pooled.sum(axis=1, keepdims=True)
-    matrix = np.divide(pooled, rows, out=np.eye(*pooled.shape), where=rows > 0)
+    matrix = shrink(counts.sum(axis=0), np.eye(*counts.shape[1:]), 0.0)
     return np.broadcast_to(matrix, counts.shape), 0.0
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._arguments import random_state as make_random_state
 from unconfused._labels import MISSING, EncodedLabels, encode_labels
-from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
+from unconfused._matrix import GuessedConfusionWarning
 from unconfused._matrix_labels import is_guess
 from unconfused._pipelines import (
     aligned_columns,
@@ -38,13 +38,21 @@ class LabelScorer:
     """Scores of labels by models that were not trained on the row.
 
     Every row has a label or a known truth. Without a `criterion` labels are ranked by the
-    posterior, unless C is a guess that does not make held-out labels clearly likelier.
+    posterior, unless C is a guess that does not make held-out labels clearly likelier. Scores are
+    averaged over sets of folds; None is for a model trained on all rows.
     """
 
     def __init__(
-        self, estimator: Any, labels: EncodedLabels, criterion: Criterion | None = None
+        self,
+        estimator: Any,
+        X: Rows,
+        labels: EncodedLabels,
+        criterion: Criterion | None,
+        folds: list[list[Split]] | None,
+        n_jobs: int | None = None,
     ) -> None:
-        self.estimator, self.labels, self.criterion = estimator, labels, criterion
+        self.estimator, self.X, self.labels, self.criterion = estimator, X, labels, criterion
+        self.folds, self.n_jobs = folds, n_jobs
         final, prefix = final_step(estimator)
         self.has_posterior = criterion != "self_confidence" and hasattr(final, "label_posterior")
         if not self.has_posterior and not hasattr(estimator, "predict_proba"):
@@ -61,41 +69,36 @@ class LabelScorer:
             self.params = {f"{prefix}y_true": _decode(labels.truth, labels.classes)}
             self.targets = _decode(labels.observed, labels.classes)
 
-    def score(
-        self,
-        X: Rows,
-        folds: list[list[Split]] | None,
-        *,
-        n_jobs: int | None = None,
-        any_folds: bool = False,
-    ) -> LabelScores:
-        """Score the labels, averaged over sets of folds; None for a model trained on all rows.
+    def score(self, any_folds: bool) -> LabelScores:
+        """Score the labels; rows that no fold tests have scores of 0.
 
-        Rows that no fold tests have scores of 0. `any_folds` says whether other folds of this
-        number do as well, such as those of an automatic fit.
+        `any_folds` says whether other folds of this number do as well, such as those of an
+        automatic fit.
         """
-        self.X, self.folds, self.n_jobs = X, folds, n_jobs
         model = self.estimator
         final: Any = None
         if _makes_choices(final_step(model)[0]):
-            with warnings.catch_warnings():  # warnings about wrong labels: they are ranked here
-                warnings.simplefilter("ignore", LabelNoiseWarning)
-                warnings.simplefilter("ignore", GuessedConfusionWarning)
-                fitted = clone(model).fit(X, self.targets, **self.params)
+            with warnings.catch_warnings(action="ignore", category=GuessedConfusionWarning):
+                fitted = clone(model).fit(self.X, self.targets, **self.params)
             model, final = _with_choices(model, fitted), final_step(fitted)[0]
         if not self.has_posterior or self._takes_labels_as_clean(final):
             return self._without_matrix(model)
+        if self.folds is None or not hasattr(final, "cross_fitted_posterior_"):
+            return self._through_matrix(model)
+        own = aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
         # A fit without relabelling has posteriors of one set of folds: several rank better.
-        as_good = (
-            folds is not None
-            and (any_folds or bool(getattr(final, "relabel_", 1)))
-            and hasattr(final, "cross_fitted_posterior_")
-        )
-        found = None if as_good and not self._must_compare else self._through_matrix(model)
-        if found is not None and (not as_good or found.criterion == "self_confidence"):
-            return found
-        posterior = aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
-        return LabelScores(posterior, "posterior")
+        as_good = any_folds or bool(getattr(final, "relabel_", 1))
+        averaged = self.takes_truth and hasattr(final, "relabel_")
+        if as_good and not averaged and not self._must_compare:
+            return LabelScores(own, "posterior")
+        found = self._through_matrix(model)
+        if averaged:
+            # With truths a fit is the average of several models, and one with the chosen settings
+            # is not: the posteriors of both together rank better than either.
+            return LabelScores((own + found.table) / 2, "posterior")
+        if as_good and found.criterion == "posterior":
+            return LabelScores(own, "posterior")
+        return found
 
     @property
     def _must_compare(self) -> bool:
@@ -109,46 +112,42 @@ class LabelScorer:
     def _through_matrix(self, model: Any) -> LabelScores:
         """Score by the posterior, unless C is a guess that predicts labels no better."""
         read = partial(_probabilities_and_evidence, labels=self.labels)
-        both = np.mean(self._out_of_fold(model, read, self.targets, self.params), axis=0)
-        probability, evidence = np.hsplit(both, 2)
+        probability, evidence = np.hsplit(self._out_of_fold(model, read), 2)
         calibrated = sharpened(probability, evidence, self.ranked)
         if self._must_compare:
-            plain, observed = (
-                self._probability(with_parameters(model, confusion=None)),
-                self.labels.observed,
-            )
-            if not matrix_helps(calibrated, evidence, plain, observed, self.ranked):
+            plain = self._probability(with_parameters(model, confusion=None), believe=True)
+            if not matrix_helps(calibrated, evidence, plain, self.labels.observed, self.ranked):
                 return LabelScores(plain, "self_confidence")
         return LabelScores(posterior_given(calibrated, evidence), "posterior")
 
     def _without_matrix(self, model: Any) -> LabelScores:
         """Score by a model that takes labels as clean, and a matrix guessed from it."""
         if self.criterion == "self_confidence":  # the model's own probabilities, with or without C
-            table = self._probability(model, self.targets, self.params)
-            return LabelScores(table, self.criterion)
+            return LabelScores(self._probability(model), self.criterion)
         if hasattr(final_step(model)[0], "confusion"):
             model = with_parameters(model, confusion=None)
-        probability = self._probability(model)
+        probability = self._probability(model, believe=True)
         return judge_labels(probability, self.labels.observed, self.ranked, self.criterion)
 
-    def _probability(
-        self, model: Any, targets: Labels | None = None, params: dict[str, Labels] | None = None
-    ) -> FloatArray:
+    def _probability(self, model: Any, believe: bool = False) -> FloatArray:
         read = partial(class_probabilities, classes=self.labels.classes)
-        targets = self.best_known if targets is None else targets
-        return np.asarray(np.mean(self._out_of_fold(model, read, targets, params), axis=0))
+        return self._out_of_fold(model, read, believe)
 
-    def _out_of_fold(
-        self, model: Any, read: Any, targets: Labels, params: dict[str, Labels] | None
-    ) -> list[FloatArray]:
-        """Return one table per set of folds."""
+    def _out_of_fold(self, model: Any, read: Any, believe: bool = False) -> FloatArray:
+        """Return what `read` finds, averaged over sets of folds.
+
+        To `believe` is to fit to the best known label of every row, without further arguments.
+        """
+        y, params = (self.best_known, {}) if believe else (self.targets, self.params)
         if self.folds is None:
-            fitted = clone(model).fit(self.X, targets, **(params or {}))
-            return [read(fitted, self.X, np.arange(len(targets)))]
-        return [
-            out_of_fold(model, self.X, targets, splits, read, params=params, n_jobs=self.n_jobs)
+            return np.asarray(
+                read(clone(model).fit(self.X, y, **params), self.X, np.arange(len(y)))
+            )
+        tables = [
+            out_of_fold(model, self.X, y, splits, read, params=params, n_jobs=self.n_jobs)
             for splits in self.folds
         ]
+        return np.asarray(np.mean(tables, axis=0))
 
     def _takes_labels_as_clean(self, final: Any) -> bool:
         """Return whether there is no matrix for a posterior."""
@@ -165,17 +164,15 @@ def ranking_folds(labels: EncodedLabels, cv: Any, n_repeats: int, seed: Seed) ->
     unknown = labels.truth == MISSING
     ranked, trusted = np.flatnonzero(unknown), np.flatnonzero(~unknown)
     if not isinstance(cv, Integral):
-        folds = make_folds(
-            np.where(unknown, labels.observed, labels.truth), labels.classes, cv, rng
-        )
+        best_known = np.where(unknown, labels.observed, labels.truth)
+        folds = make_folds(best_known, labels.classes, cv, rng)
         return [[(np.union1d(train, trusted), test[unknown[test]]) for train, test in folds]]
-    sets = []
-    for _ in range(n_repeats):
-        folds = make_folds(
-            labels.observed[ranked], labels.classes, cv, rng, anchored=labels.truth[trusted]
-        )
-        sets.append([(np.union1d(ranked[train], trusted), ranked[test]) for train, test in folds])
-    return sets
+    codes, anchored = labels.observed[ranked], labels.truth[trusted]
+    sets = [make_folds(codes, labels.classes, cv, rng, anchored) for _ in range(n_repeats)]
+    return [
+        [(np.union1d(ranked[train], trusted), ranked[test]) for train, test in folds]
+        for folds in sets
+    ]
 
 
 def _makes_choices(final: Any) -> bool:

@@ -12,8 +12,14 @@ from scipy import sparse
 
 from unconfused._labels import MISSING, encode_labels, label_array, sorted_classes
 from unconfused._matrix import ConfusionWarning
-from unconfused._matrix_labels import confusion_classes
+from unconfused._matrix_labels import (
+    align_confusion,
+    confusion_classes,
+    confusion_labels,
+    own_labels,
+)
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, estimate_counts
 
 Predicts = Literal["label", "class"]
 
@@ -49,6 +55,29 @@ class ProbabilityTable:
 
     observed: IntArray
 
+    of_labels: bool
+    """Whether the probabilities are of the observed label, not of the true class."""
+
+    def estimate(self) -> tuple[FloatArray, FloatArray]:
+        """Return C and the counts behind it."""
+        probability, observed = self.sample()
+        if not len(observed):
+            raise ValueError("y holds no labels to estimate a confusion matrix from.")
+        return estimate_counts(probability, observed, of_labels=self.of_labels)
+
+    def align(self, confusion: Any, order: ArrayLike | None) -> FloatArray:
+        """Return a matrix in the order of the sorted classes and labels."""
+        labels = confusion_labels(confusion)
+        classes = self.columns if labels is None else confusion_classes(confusion)
+        assert classes is not None
+        return align_confusion(confusion, classes, order, labels)
+
+    def model(self, matrix: FloatArray, calibrate: bool = True) -> ClassProbabilities:
+        """Return what turns blocks into probabilities of the true classes, through C."""
+        probability, observed = self.sample()
+        model = ClassProbabilities.of(probability, matrix, of_labels=self.of_labels)
+        return model.calibrated(probability, observed) if calibrate and len(observed) else model
+
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Return checked blocks of rows, one after the other."""
         size = max(1, BLOCK_ENTRIES // max(1, len(self.columns)))
@@ -80,10 +109,10 @@ class ProbabilityTable:
                 "probability. If it is a row number, leave it out."
             )
         if (table < 0).any() or np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
-            scores = "Pass scores through a softmax, or divide counts and percentages by their sum."
             raise ValueError(
                 f"pred_probs must hold probabilities that sum to 1 in every row{where}; sums range "
-                f"from {sums.min():.3g} to {sums.max():.3g}. {scores}"
+                f"from {sums.min():.3g} to {sums.max():.3g}. Pass scores through a softmax, or "
+                "divide counts and percentages by their sum."
             )
         return np.asarray((table / sums[:, np.newaxis])[:, self.order])
 
@@ -121,12 +150,13 @@ def read_probabilities(
             f"y must hold one label for each of the {len(values)} rows of pred_probs; it has shape "
             f"{np.shape(y)}. The order is pred_probs, y, confusion."
         )
-    sides = _sides(confusion, predicts)
     if named is None and classes is not None:
         named = np.asarray(classes)
-    columns = sides[0] if sides is not None else None
+    sides = None if confusion is None else own_labels(confusion)
+    rows, labels = (None, None) if sides is None else map(sorted_classes, sides)
+    columns = labels if predicts == "label" else rows
     columns = columns if named is None else sorted_classes(named)
-    labels = sides[1] if sides is not None else columns
+    labels = columns if labels is None else labels
     try:
         encoded = encode_labels(y, classes=labels, missing_label=missing_label)
     except ValueError as error:
@@ -140,25 +170,18 @@ def read_probabilities(
             "its columns, in their order, with `classes`, or pass a DataFrame."
         )
     order = np.arange(len(columns)) if named is None else np.argsort(named, kind="stable")
-    table = ProbabilityTable(values, order, columns, encoded.classes, encoded.observed)
-    if predicts == "label":
+    of_labels = predicts == "label"
+    table = ProbabilityTable(values, order, columns, encoded.classes, encoded.observed, of_labels)
+    if of_labels:
         _warn_if_seen(*table.sample())
     return table
-
-
-def _sides(confusion: Any, predicts: Predicts) -> tuple[Labels, Labels] | None:
-    """Return the names of the columns of probabilities, and the labels, from a labelled matrix."""
-    if confusion is None or (rows := confusion_classes(confusion)) is None:
-        return None
-    labels = sorted_classes(confusion.columns) if hasattr(confusion, "columns") else rows
-    return (labels if predicts == "label" else rows), labels
 
 
 def _warn_if_seen(probability: FloatArray, observed: IntArray) -> None:
     """Warn if probabilities agree with the labels more often than they predict.
 
-    A model that was trained on a row knows its label: it is unsure of many rows and right on nearly
-    all of them.
+    A model that was trained on a row knows its label. It is then uncertain of many rows but agrees
+    with nearly all of their labels.
     """
     expected = float((1.0 - probability.max(axis=1)).sum())
     mistakes = int(np.count_nonzero(probability.argmax(axis=1) != observed))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from unconfused._arguments import check_count
+from unconfused._arguments import check_count, check_not_negative
 from unconfused._labels import encode_labels, is_missing, label_array
 from unconfused._matrix import ConfusionWarning
 from unconfused._text.wrong_labels import Basis, WrongLabels
@@ -41,12 +41,12 @@ class AnnotatorEstimate(ConfusionEstimate):
     Attributes
     ----------
     annotators : (A,) who voted
-    annotator_matrices : (A, Q, Q) confusion matrix of each annotator, pulled towards the shared one
-    annotator_counts : (A, Q, Q) expected answers behind them
+    annotator_matrices : (A, Q, Q) confusion matrix of each annotator, shrunk towards that of all
+    annotator_counts : (A, Q, Q) expected number of answers behind each entry
     consensus : (n_items,) the most likely class of every item; on a tie, the lowest
     posterior : (n_items, Q) probability of each class given the votes
     n_iter : number of iterations
-    history : what they maximised: log-likelihood of votes and gold labels plus the log-prior
+    history : objective after each iteration: log-likelihood of votes and gold labels plus log-prior
     """
 
     annotators: Labels
@@ -89,9 +89,9 @@ def from_annotators(
     annotators give few answers, so each matrix is shrunk towards that of all annotators, which
     counts as `prior_strength` answers per class.
 
-    Missing votes are ignored, except of annotators who only ever give one label (in at least 20
-    votes), as most rules do: their silence is informative, and is modelled as another answer.
-    Matrices and counts are of the votes that were given.
+    Missing votes are ignored, except those of annotators who only ever give one label (in at least
+    20 votes), as most rules do. Their silence is informative, and is modelled as another answer.
+    Matrices and counts refer to the votes that were given.
 
     Annotators are assumed to err independently given the true class. If they copy from one another,
     or find the same items hard, the posterior is overconfident.
@@ -106,8 +106,8 @@ def from_annotators(
     tol : stop when the objective per item increases by less than this
     prior_strength : weight of the shared matrix in that of each annotator, in answers per class; 0
         uses each annotator's own answers only
-    smoothing : added to every count of the pooled `matrix`. With 0, a class that is the likely
-        truth of no item with a vote is an error
+    smoothing : added to every count of the pooled `matrix`. With 0, a class that is the most likely
+        truth of no item is an error
     missing_label : a value that means "missing" besides None and NaN
 
     Returns
@@ -121,7 +121,7 @@ def from_annotators(
 
     Examples
     --------
-    Carl says "b" to everything, so his vote tells nothing:
+    Carl answers "b" to everything, so his votes carry no information:
 
     >>> votes = [["a", "a", "b"], ["b", "b", "b"], ["a", None, "b"], ["b", "b", "b"]]
     >>> crowd = from_annotators(votes, prior_strength=0.5)
@@ -131,10 +131,9 @@ def from_annotators(
     array([0.1, 0.1, 0.5])
     """
     check_count(max_iter, "max_iter", 1)
-    settings = {"tol": tol, "prior_strength": prior_strength, "smoothing": smoothing}
-    for name, value in settings.items():
-        if not 0 <= value < np.inf:
-            raise ValueError(f"{name} must be a finite number, at least 0; got {value}.")
+    check_not_negative(tol, "tol")
+    check_not_negative(prior_strength, "prior_strength")
+    check_not_negative(smoothing, "smoothing")
     if not isinstance(votes, Votes):
         votes = columns_as_votes(votes, classes=classes, missing_label=missing_label)
         if votes.n_annotators > max(MANY_ANNOTATORS, votes.n_items):
@@ -244,16 +243,14 @@ def with_truth(
         raise ValueError(
             f"y_true must hold one label per item: {votes.n_items}, not shape {gold.shape}."
         )
-    named = classes
-    if named is None and len(votes.classes) > 2:
-        # With -1 among three classes or more, someone has already said that it is a class.
-        named = votes.classes if -1 in votes.classes.tolist() else None
-    # Both columns must be as long as the longer one: repeating the shorter changes no class.
-    length = max(len(votes.classes), len(gold))
-    shown = np.resize(votes.classes, length) if len(votes.classes) else np.full(length, None)
-    filled = np.resize(gold, length) if len(gold) else np.full(length, None)
-    encoded = encode_labels(shown, filled, classes=named, missing_label=missing_label)
-    label = encoded.observed[: len(votes.classes)][votes.label]
+    shown = votes.classes.tolist()
+    if classes is None and len(shown) > 2 and -1 in shown:
+        classes = votes.classes  # someone has already said that -1 is a class
+    # Both columns have to be equally long: repeating a truth changes no class.
+    truths = gold.tolist() or [None]
+    voted, given = [*[None] * len(truths), *shown], [*truths, *truths[:1] * len(shown)]
+    encoded = encode_labels(voted, given, classes=classes, missing_label=missing_label)
+    label = encoded.observed[len(truths) :][votes.label]
     return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
 
 
@@ -266,40 +263,46 @@ def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
         numbers = np.where(is_missing(table), np.nan, table).astype(np.float64)
     except (TypeError, ValueError):
         return
-    settle = (
-        "If these are votes nevertheless, one column per annotator, say so with "
-        "confusion.votes_from_wide(y)."
-    )
-    if np.any((numbers % 1 != 0) & np.isfinite(numbers)):
+    if (other := _what_numbers_are(numbers, classes is not None)) is not None:
         raise ValueError(
-            "y has several columns and holds fractions, which look like probabilities or other "
+            f"y {other} If these are votes nevertheless, one column per annotator, say so with "
+            "confusion.votes_from_wide(y)."
+        )
+
+
+def _what_numbers_are(table: FloatArray, named: bool) -> str | None:
+    """Say what columns of numbers look like if not like votes; `named`: classes were given."""
+    sums, enough = table.sum(axis=1), len(table) >= FEWEST_ROWS
+    if np.any((table % 1 != 0) & np.isfinite(table)):
+        return (
+            "has several columns and holds fractions, which look like probabilities or other "
             "soft labels, not like classes that annotators named. Give the likeliest class of each "
             "row as y. For several models give a Votes object with a column per model: "
-            "confusion.votes_from_wide(classes_by_model, weight=confidences). " + settle
+            "confusion.votes_from_wide(classes_by_model, weight=confidences)."
         )
-    if classes is not None:
-        return  # who names the classes has said what the entries are
-    if not np.isin(numbers, (0.0, 1.0)).all():
-        if len(numbers) >= FEWEST_ROWS and np.ptp(numbers.sum(axis=1)) == 0 and np.ptp(numbers):
-            raise ValueError(
-                "y looks like counts of votes: every row has the same sum. Who gave each vote is "
-                "needed, one column per annotator; with counts alone, give the most frequent class "
-                "of each row, classes[y.argmax(axis=1)]. " + settle
-            )
-        return
-    if np.all(numbers.sum(axis=1) == 1):
-        raise ValueError(
-            "y looks like an indicator matrix: every row holds one 1, in the column of its class. "
-            "Give one label per row, as in classes[y.argmax(axis=1)]. " + settle
+    if named:
+        return None
+    if not np.isin(table, (0.0, 1.0)).all():
+        if not enough or np.ptp(sums) != 0 or not np.ptp(table):
+            return None
+        return (
+            "looks like counts of votes: every row has the same sum. Who gave each vote is needed, "
+            "one column per annotator; with counts alone, give the most frequent class of each "
+            "row, classes[y.argmax(axis=1)]."
         )
-    if len(numbers) >= FEWEST_ROWS and not _agree(numbers):
-        raise ValueError(
-            "y looks like a multi-label problem: its columns of 0 and 1 agree no more than by "
-            "chance, so they do not answer the same question. Fit one model per column, each with "
-            "its own confusion matrix; where all columns share one, "
-            "sklearn.multioutput.MultiOutputClassifier(UnconfusedLogisticRegression(C)) does so. "
-            + settle
+    if np.all(sums == 1):
+        return (
+            "looks like an indicator matrix: every row holds one 1, in the column of its class. "
+            "Give one label per row, as in classes[y.argmax(axis=1)]."
         )
+    if not enough or _agree(table):
+        return None
+    return (
+        "looks like a multi-label problem: its columns of 0 and 1 agree no more than by chance, so "
+        "they do not answer the same question. Fit one model per column, each with its own "
+        "confusion matrix; where all columns share one, "
+        "sklearn.multioutput.MultiOutputClassifier(UnconfusedLogisticRegression(C)) does so."
+    )
 
 
 def _agree(table: FloatArray) -> bool:

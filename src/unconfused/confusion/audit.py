@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._arguments import check_weight
+from unconfused._arguments import check_not_negative, check_weight
 from unconfused._labels import (
     MISSING,
     EncodedLabels,
@@ -19,12 +19,11 @@ from unconfused._labels import (
     sorted_classes,
 )
 from unconfused._matrix import ConfusionWarning
-from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
+from unconfused._typing import ArrayLike, FloatArray, Labels
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import (
     divide_rows,
     name_classes,
-    refuse_negative,
     refuse_uncounted,
 )
 
@@ -45,12 +44,12 @@ def from_audit(
 ) -> AuditEstimate:
     """Estimate the confusion matrix from checked rows that were sampled by their label.
 
-    If the same number of rows is checked for every label, rare labels are over-represented. Such
-    rows estimate P(true class | label), not P(label | true class), and `from_trusted` would be
-    biased. Bayes' rule converts one into the other, given the label frequencies of the whole data.
-    Within each label, rows must be sampled at random or with known probabilities. Rows that were
-    checked because they look suspicious, without a known probability, are not counted; learners can
-    still use them as `y_true`.
+    Use it if the same number of rows was checked for every label, or suspicious rows were checked
+    more often. Such rows estimate P(true class | label), not P(label | true class), and
+    `from_trusted` would be biased. Bayes' rule converts one into the other, given the label
+    frequencies of the whole data. Within each label, rows must be sampled at random or with known
+    probabilities. Rows without a known probability, such as those that were checked because they
+    looked suspicious, are not counted; learners can still use them as `y_true`.
 
     Parameters
     ----------
@@ -62,16 +61,16 @@ def from_audit(
     probability : probability with which each row was drawn to be checked; used where the truth is
         known. NaN: unknown, and the row is not counted. None: equal for all rows of a label
     classes : all classes, if the labels may not show every one
-    smoothing : added to every count of checked rows. With 0, a label without a checked row, or a
-        class that no checked row is of, is an error
+    smoothing : added to every count of checked rows. With 0, a label or a class without a checked
+        row is an error
     sample_weight : frequency weight of every row
     missing_label : a value that means "missing" besides None and NaN
 
     Returns
     -------
     AuditEstimate
-        A `ConfusionEstimate` with the raw `counts`, `class_prior` (estimated with the matrix), and
-        intervals that follow from how rows were drawn.
+        A `ConfusionEstimate` with the raw `counts`, the `class_prior` estimated together with the
+        matrix, and intervals that account for how rows were drawn.
 
     Warns
     -----
@@ -91,24 +90,28 @@ def from_audit(
     >>> audit.class_prior
     array([0.992, 0.008])
     """
-    refuse_negative(smoothing)
+    check_not_negative(smoothing, "smoothing")
+    if hasattr(label_counts, "items"):  # of rows without a label there may be a count, too
+        items = label_counts.items()
+        label_counts = {key: n for key, n in items if not is_missing(label_array([key]))[0]}
     labels = _encode(y_true, y, label_counts, classes, missing_label)
-    labels = _with_known_probability(labels, probability)
+    labels, inverse = _with_probability(labels, probability)
     n_classes = len(labels.classes)
     checked = (labels.truth != MISSING) & (labels.observed != MISSING)
     if not checked.any():
         raise ValueError("No row has both a truth and a label: there is nothing to count.")
     frequency = check_weight(sample_weight, len(checked))
-    inverse = _inverse_probability(probability, checked)
-    truth, observed = labels.truth[checked], labels.observed[checked]
-    counts = count_pairs(labels.truth, labels.observed, n_classes, frequency)
-    weight = frequency[checked] * inverse[checked]
-    size, variance = _label_sizes(labels, label_counts, classes, frequency, inverse, checked)
+    # Checked rows by class and label: their number, the rows they represent, and squares of these.
+    counts, weighted, squared = (
+        count_pairs(labels.truth, labels.observed, n_classes, frequency * inverse**power)
+        for power in range(3)
+    )
+    size, variance = _label_sizes(labels, label_counts, classes, frequency, weighted, squared)
     if probability is not None:
-        _warn_if_contradictory(size, observed, frequency[checked], inverse[checked], labels.classes)
+        _warn_if_contradictory(size, weighted.sum(axis=0), squared.sum(axis=0), labels.classes)
     _refuse_unchecked(size, counts.sum(axis=0), labels.classes, smoothing)
-    share = _shares(truth, observed, weight, counts, smoothing)
-    rows = _column_rows(truth, observed, frequency[checked], inverse[checked], share)
+    share = _shares(weighted, counts.sum(axis=0), smoothing)
+    rows = _column_rows(weighted.sum(axis=0), squared, share)
     joint = size * share
     if smoothing == 0:
         refuse_uncounted(joint, labels.classes, "no checked row is truly of that class.")
@@ -128,41 +131,30 @@ def _encode(
     y_true: ArrayLike, y: ArrayLike, label_counts: Any, classes: ArrayLike | None, missing: Any
 ) -> EncodedLabels:
     """Encode labels; labels that only `label_counts` names are classes, too."""
-    if classes is None and hasattr(label_counts, "items"):
+    if classes is None and isinstance(label_counts, dict):
         shown = encode_labels(y, y_true, missing_label=missing).classes.tolist()
-        named = [label for label in shown if label not in _as_mapping(label_counts)]
-        classes = sorted_classes([*_as_mapping(label_counts), *named])
+        classes = sorted_classes(list(dict.fromkeys([*label_counts, *shown])))
     return encode_labels(y, y_true, classes=classes, missing_label=missing)
 
 
-def _with_known_probability(labels: EncodedLabels, probability: ArrayLike | None) -> EncodedLabels:
-    """Drop the truth of rows that were drawn with unknown probability."""
+def _with_probability(
+    labels: EncodedLabels, probability: ArrayLike | None
+) -> tuple[EncodedLabels, FloatArray]:
+    """Drop truths drawn with unknown probability; also return how many rows each row represents."""
+    n_rows = len(labels.truth)
     if probability is None:
-        return labels
-    unknown = np.isnan(np.asarray(probability, dtype=np.float64))
-    if unknown.shape != labels.truth.shape or not unknown.any():
-        return labels
-    return replace(labels, truth=np.where(unknown, MISSING, labels.truth))
-
-
-def _as_mapping(label_counts: Any) -> dict[Any, Any]:
-    """Return counts by label, those of rows without a label left out."""
-    return {key: n for key, n in label_counts.items() if not is_missing(label_array([key]))[0]}
-
-
-def _inverse_probability(probability: ArrayLike | None, checked: BoolArray) -> FloatArray:
-    """Return how many rows each checked row represents; 1 for the others."""
-    if probability is None:
-        return np.ones(len(checked))
-    drawn = np.nan_to_num(np.asarray(probability, dtype=np.float64), nan=1.0)
-    drawn = check_weight(drawn, len(checked), "probability")
+        return labels, np.ones(n_rows)
+    given = np.asarray(probability, dtype=np.float64)
+    drawn = check_weight(np.nan_to_num(given, nan=1.0), n_rows, "probability")
+    labels = replace(labels, truth=np.where(np.isnan(given), MISSING, labels.truth))
+    checked = (labels.truth != MISSING) & (labels.observed != MISSING)
     if not np.all((drawn[checked] > 0) & (drawn[checked] <= 1)):
         raise ValueError(
             "probability must be above 0 and at most 1 wherever a row was checked: it is the "
             "probability with which the row was drawn. If it is unknown, leave it out, and pass "
             "label_counts."
         )
-    return np.divide(1.0, drawn, out=np.ones(len(drawn)), where=checked)
+    return labels, np.divide(1.0, drawn, out=np.ones(n_rows), where=checked)
 
 
 def _label_sizes(
@@ -170,21 +162,19 @@ def _label_sizes(
     label_counts: Any,
     order: ArrayLike | None,
     frequency: FloatArray,
-    inverse: FloatArray,
-    checked: BoolArray,
+    weighted: FloatArray,
+    squared: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return how many rows of the whole data carry each label, and the variance of this."""
-    n_classes, present = len(labels.classes), labels.observed != MISSING
+    present = labels.observed != MISSING
     if label_counts is not None:
         size = _given_sizes(label_counts, labels.classes, order)
         return size, size
-    if np.any(present & ~checked):
-        found = np.bincount(labels.observed[present], frequency[present], n_classes)
+    if np.any(present & (labels.truth == MISSING)):
+        found = np.bincount(labels.observed[present], frequency[present], len(labels.classes))
         return found.astype(np.float64), found.astype(np.float64)
-    observed, weight, each = labels.observed[checked], frequency[checked], inverse[checked]
-    if np.any(each > 1):
-        sums = [np.bincount(observed, weight * each**power, n_classes) for power in (1, 2)]
-        return np.asarray(sums[0], dtype=np.float64), np.asarray(sums[1], dtype=np.float64)
+    if np.any(squared > weighted):  # rows represent more than themselves
+        return weighted.sum(axis=0), squared.sum(axis=0)
     raise ValueError(
         "Every row of y was checked, so y does not show the label frequencies of the whole data: "
         "pass label_counts, or include the unchecked rows (with a missing y_true). If all rows "
@@ -193,15 +183,14 @@ def _label_sizes(
 
 
 def _given_sizes(label_counts: Any, classes: Labels, order: ArrayLike | None) -> FloatArray:
-    if hasattr(label_counts, "items"):
-        by_label = _as_mapping(label_counts)
-        unknown = [label for label in by_label if label not in classes.tolist()]
-        if unknown:
+    if isinstance(label_counts, dict):
+        if unknown := [label for label in label_counts if label not in classes.tolist()]:
             raise ValueError(
                 f"label_counts names {unknown[0]!r}, which is not among the classes "
                 f"{classes.tolist()}; write labels as in y, or name all with `classes`."
             )
-        size = np.array([by_label.get(label, 0) for label in classes.tolist()], dtype=np.float64)
+        counts = [label_counts.get(label, 0) for label in classes.tolist()]
+        size = np.array(counts, dtype=np.float64)
     else:
         size = np.asarray(label_counts, dtype=np.float64)
         if size.shape != (len(classes),):
@@ -235,53 +224,35 @@ def _refuse_unchecked(
         )
 
 
-def _shares(
-    truth: IntArray, observed: IntArray, weight: FloatArray, counts: FloatArray, smoothing: float
-) -> FloatArray:
+def _shares(weighted: FloatArray, checked: FloatArray, smoothing: float) -> FloatArray:
     """Return the share of each class among the rows of each label, (Q, Q)."""
-    weighted = count_pairs(truth, observed, len(counts), weight)
-    checked, total = counts.sum(axis=0), weighted.sum(axis=0)
+    total = weighted.sum(axis=0)
     share = np.divide(weighted, total, out=np.zeros_like(weighted), where=total > 0)
     raised = share * checked + smoothing
     rows = raised.sum(axis=0)
     return np.asarray(np.divide(raised, rows, out=np.zeros_like(raised), where=rows > 0))
 
 
-def _column_rows(
-    truth: IntArray,
-    observed: IntArray,
-    frequency: FloatArray,
-    inverse: FloatArray,
-    share: FloatArray,
-) -> FloatArray:
+def _column_rows(total: FloatArray, squared: FloatArray, share: FloatArray) -> FloatArray:
     """Return the size of a simple random sample that estimates each share as precisely, (Q, Q).
 
-    Kish's effective sample size, or that of the linearized variance of a ratio of weighted sums if
-    it is smaller. It is larger where a class is oversampled, but with few rows of the class it
-    misses that most of its weight lies in rows that were not drawn.
+    This is Kish's effective sample size, or that of the linearized variance of a ratio of weighted
+    sums if the latter is smaller. The latter is larger where a class is oversampled, but too
+    large with few rows of the class, where most of its weight may lie in rows that were not drawn.
     """
-    n_classes = len(share)
-    total = np.bincount(observed, frequency * inverse, n_classes)
-    squares = np.bincount(observed, frequency * inverse**2, n_classes)
-    of_class = count_pairs(truth, observed, n_classes, frequency * inverse**2)
-    variance = (of_class * (1 - 2 * share) + share**2 * squares) / np.maximum(total, 1e-100) ** 2
-    kish = total**2 / np.maximum(squares, 1e-300)
-    known = (of_class > 0) & (of_class < squares)
+    squares = squared.sum(axis=0)
+    variance = (squared * (1 - 2 * share) + share**2 * squares) / np.maximum(total, 1e-100) ** 2
+    known = (squared > 0) & (squared < squares)
     by_ratio = np.full_like(share, np.inf)
     np.divide(share * (1 - share), variance, out=by_ratio, where=known)
-    return np.asarray(np.minimum(kish, by_ratio))
+    return np.asarray(np.minimum(total**2 / np.maximum(squares, 1e-300), by_ratio))
 
 
 def _warn_if_contradictory(
-    size: FloatArray,
-    observed: IntArray,
-    frequency: FloatArray,
-    inverse: FloatArray,
-    classes: Labels,
+    size: FloatArray, drawn_from: FloatArray, squares: FloatArray, classes: Labels
 ) -> None:
     """Warn if the number of rows with a label contradicts the sampling probabilities."""
-    drawn_from = np.bincount(observed, frequency * inverse, len(size))
-    spread = np.sqrt(np.bincount(observed, frequency * inverse * (inverse - 1), len(size)))
+    spread = np.sqrt(np.maximum(squares - drawn_from, 0.0))
     # Rows of equal chance may also have been drawn in a fixed number, without any spread.
     far = np.abs(drawn_from - size) > FAR_OFF * spread + 0.01 * size
     if far.any():

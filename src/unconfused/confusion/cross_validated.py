@@ -42,14 +42,14 @@ def from_cross_validation(
 ) -> ConfusionEstimate:
     r"""Estimate the confusion matrix of a classifier by cross-validation.
 
-    For labels predicted by a classifier, such as one trained on the few rows with a known truth
-    (Example 1 of Louche and Ralaivola): its mistakes are the label noise. As the classifier of each
-    fold is trained on fewer rows than the final one, the noise is slightly overestimated; more
-    folds reduce that.
+    Use it for labels that a classifier has predicted, whose mistakes are then the label noise. An
+    example is a classifier trained on the few rows with a known truth (Example 1 of Louche and
+    Ralaivola). As the classifier of each fold is trained on fewer rows than the final one, the
+    noise is slightly overestimated; more folds reduce that.
 
     Parameters
     ----------
-    estimator : the classifier that makes the labels; it is cloned, never fitted itself
+    estimator : the classifier that makes the labels; it is cloned
     X : array, sparse matrix or frame, one row per label
     y_true : the truth; rows where it is missing (None, NaN) are left out
     cv : number of stratified folds, or a splitter or list of splits that tests each row once. With
@@ -76,8 +76,7 @@ def from_cross_validation(
     1                 0.00  0.94  0.06
     2                 0.00  0.06  0.94
     150 counts, noise rate 0.04, condition number 1.14
-    Precise enough to learn with: sampling error of at most 0.07 per entry; inverting it magnifies
-    errors up to 1.0 times.
+    Precise enough to learn with: entries are known to within 0.07.
     """
     n_rows = _num_samples(X)
     X, truth, names, known = labelled_rows(X, y_true, "y_true", classes, missing_label)

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
+from unconfused._arguments import check_inner_share, check_not_negative
 from unconfused._matrix import (
     ILL_CONDITIONED_BEYOND,
     SINGULAR_BEYOND,
     Unmixing,
     dependent_classes,
 )
-from unconfused._text.wrong_labels import Basis, WrongLabels, joint_table, wrong_labels
+from unconfused._text.wrong_labels import (
+    Basis,
+    WrongLabels,
+    joint_table,
+    share_interval,
+    wrong_labels,
+)
 from unconfused._typing import FloatArray, Labels
-
-JEFFREYS = 0.5
-"""Pseudo-count of the prior behind the credible intervals."""
 
 RARE_BELOW = 20
 """Counts a class needs: from 20 labels, an even chance is known to within 0.2 only."""
@@ -40,9 +43,9 @@ class ConfusionEstimate:
     counts : (Q, Q) how often a row of true class t was seen with label k; fractions where the
         truth is itself an estimate
     classes : the labels of rows and columns
-    class_prior : (Q,) share of each true class where the source knows it; None means the shares
-        among the counts
-    caveat : what else to know about the source, a sentence that ends the verdict
+    class_prior : (Q,) share of each true class where it is known; None means the shares among the
+        counts
+    caveat : last sentence of the verdict: what else to know about this estimate
 
     Examples
     --------
@@ -59,8 +62,7 @@ class ConfusionEstimate:
     cat               0.80  0.20
     dog               0.10  0.90
     70 counts, noise rate 0.16, condition number 1.46
-    Precise enough to learn with: sampling error of at most 0.12 per entry; inverting it magnifies
-    errors up to 1.2 times.
+    Precise enough to learn with: entries are known to within 0.12.
     """
 
     matrix: FloatArray
@@ -119,7 +121,7 @@ class ConfusionEstimate:
     def rare_classes(self) -> Labels:
         """Classes counted fewer than 20 times, whose rows of the matrix are unreliable.
 
-        Where rows were not drawn at random, this is by the `effective_counts`.
+        If rows were not drawn at random, `effective_counts` are used instead.
         """
         counts: FloatArray = getattr(self, "effective_counts", self.counts)
         # Expected counts add up to whole numbers only up to rounding.
@@ -140,17 +142,17 @@ class ConfusionEstimate:
     def _judge(self) -> str:
         if not self.counts.any():
             return "Not good enough to learn with: nothing was counted"
-        condition, inflation = self.condition_number, self.error_inflation
+        condition = self.condition_number
         alike = np.asarray(dependent_classes(self.matrix, self.classes))
         if not condition < SINGULAR_BEYOND:
             return (
-                "Not good enough to learn with: the matrix is singular, the labels cannot tell "
+                "Not good enough to learn with: the matrix is singular, so the labels cannot tell "
                 f"{name_classes(alike)} apart"
             )
         if condition > ILL_CONDITIONED_BEYOND:
             return (
-                f"Weak: n rows are worth n/{inflation**2:.0f} clean ones, since the labels hardly "
-                f"tell {name_classes(alike)} apart"
+                f"Weak: the labels hardly tell {name_classes(alike)} apart; "
+                f"{self.error_inflation**2:.0f} rows are worth as much as one with a clean label"
             )
         low, high = self.interval(0.95)
         margin = (high - low).max(axis=1) / 2  # half the width of the widest interval of each row
@@ -160,37 +162,25 @@ class ConfusionEstimate:
                 f"Uncertain: too few counts of {name_classes(self.classes[unsure])}; entries are "
                 f"known only to within {margin[unsure].max():.2f}"
             )
-        magnified = f"inverting it magnifies errors up to {inflation:.1f} times"
         if self.caveat:
             return (
                 f"A guess: the sampling error of an entry is at most {margin.max():.2f}, not "
-                f"counting the error of the guess itself; {magnified}"
+                "counting the error of the guess itself"
             )
-        return (
-            "Precise enough to learn with: sampling error of at most "
-            f"{margin.max():.2f} per entry; {magnified}"
-        )
+        return f"Precise enough to learn with: entries are known to within {margin.max():.2f}"
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of a credible interval for every entry.
 
-        Each entry alone is a share of its class's labels, with Jeffreys' prior for a share. (The
-        margins of one Dirichlet prior for the whole row would pull every entry towards 1/Q, with
-        many classes and few counts so far that the interval leaves out the estimate itself.) An
-        interval reaches at least to the entry of `matrix`. Where the truth behind the counts is
-        itself estimated (annotators, noisy labels alone) it covers the counting only, and is too
-        narrow.
+        Each entry is treated separately, as a share of the labels of its class, with Jeffreys'
+        prior. (One Dirichlet prior for the whole row would pull every entry towards 1/Q. With many
+        classes and few counts the interval would then not contain the estimate.) An interval always
+        includes the entry of `matrix`. If the truths behind the counts are themselves estimated, as
+        from annotators or noisy labels alone, it covers only the sampling error, and is too narrow.
         """
-        refuse_level(level)
+        check_inner_share(level, "level")
         total = self.counts.sum(axis=1, keepdims=True)
-        # Fractions of counts need not add up to the last bit.
-        others = np.maximum(total - self.counts, 0.0)
-        low, high = (
-            betaincinv(self.counts + JEFFREYS, others + JEFFREYS, end)
-            for end in ((1 - level) / 2, (1 + level) / 2)
-        )
-        # A label never seen may be impossible, and one always seen the only one.
-        low, high = np.where(self.counts == 0, 0.0, low), np.where(others == 0, 1.0, high)
+        low, high = share_interval(self.counts, total, level)
         return np.minimum(low, self.matrix), np.maximum(high, self.matrix)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -205,13 +195,11 @@ class ConfusionEstimate:
 
     def _repr_html_(self) -> str:
         """Show a card in a notebook."""
-        classes = self.classes.tolist()
-        found = self.wrong_labels()
-        headline = (found.number, found.claim(classes))
-        if not self.counts.any():
-            headline = ("?", "nothing was counted")
         from unconfused._text.html import confusion_card
 
+        classes, found = self.classes.tolist(), self.wrong_labels()
+        counted = bool(self.counts.any())
+        headline = (found.number, found.claim(classes) if counted else "nothing was counted")
         return confusion_card(headline, self.matrix, classes, [self.verdict, self._summary()])
 
     def __repr__(self) -> str:
@@ -227,22 +215,9 @@ class ConfusionEstimate:
 
 def divide_rows(counts: FloatArray, smoothing: float) -> FloatArray:
     """Turn counts into shares, `smoothing` added to each; a row of zeros becomes the identity's."""
-    refuse_negative(smoothing)
-    raised = counts + smoothing
+    raised = counts + check_not_negative(smoothing, "smoothing")
     rows = raised.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(raised, rows, out=np.eye(len(counts)), where=rows > 0))
-
-
-def refuse_level(level: float) -> None:
-    """Raise if this is not a valid level of an interval."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1; got {level}.")
-
-
-def refuse_negative(smoothing: float) -> None:
-    """Raise if the smoothing is negative or NaN."""
-    if not smoothing >= 0:
-        raise ValueError(f"smoothing must be at least 0; got {smoothing}.")
 
 
 def refuse_uncounted(counts: FloatArray, classes: Labels, why: str) -> None:

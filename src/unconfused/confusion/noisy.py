@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
+from unconfused._arguments import check_not_negative
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import (
     Split,
@@ -22,7 +23,6 @@ from unconfused.confusion.cross_validated import (
 from unconfused.confusion.estimate import (
     ConfusionEstimate,
     name_classes,
-    refuse_negative,
     refuse_uncounted,
 )
 from unconfused.confusion.estimation.calibration import best_power, sharpen
@@ -34,12 +34,7 @@ from unconfused.confusion.estimation.neighbours import (
 )
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
-CAVEAT = "No truth was seen: check some rows of every class by hand before relying on it."
-
-SOURCES = {
-    "confident": "confident predictions",
-    "neighbours": "the labels of nearest neighbours",
-}
+CAVEAT = "No true labels were known: check some rows of every class by hand before relying on it."
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
@@ -65,39 +60,40 @@ def from_noisy(
 ) -> ConfusionEstimate:
     """Estimate the confusion matrix from features and noisy labels alone.
 
-    A model of the noisy labels predicts every row out of fold. A row counts as truly of class q if
-    its probability of q is at least the average among the rows labelled q; cross-tabulated with the
-    labels, these rows are the first estimate (the confident joint of Northcutt, Jiang and Chuang,
-    2021). Each further round unmixes the probabilities with the current estimate and counts again.
+    Use it if nothing is known about the noise; with trusted rows, use `from_trusted`. There are two
+    estimates, and the one that predicts held-out labels better is returned; `caveat` says which.
+
+    - A model of the noisy labels predicts every row out of fold. A row counts as truly of class q
+      if its probability of q is at least the average among the rows labelled q. These rows,
+      cross-tabulated with the labels, are the first estimate (the confident joint of Northcutt,
+      Jiang and Chuang, 2021). Each further round corrects the probabilities by the current estimate
+      and counts again.
+    - For numeric rows, such as embeddings, the labels of nearest neighbours are compared (the
+      consensus equations of Zhu, Song and Liu, 2021). This assumes that neighbours share a class.
+      Remove duplicate rows first, because they agree with each other whatever their class.
+
     Counts are scaled to the label frequencies of `y`, and shrunk towards mistakes that are spread
     evenly, as far as the counts of all classes agree with that.
 
-    For numeric rows, such as embeddings, there is a second estimate, from the agreement of the
-    labels of nearest neighbours (the consensus equations of Zhu, Song and Liu, 2021), which assumes
-    that neighbours share a class instead of a linear model. The estimate that predicts held-out
-    labels better is returned; `caveat` says which. Remove duplicate rows first: they agree with
-    each other whatever their class.
+    **Limitations.** As no truth is known, the estimate fails
 
-    **Limitations.** No truth is known, so the estimate fails
-
-    - if more than half of a class has the label of one other class: the two are swapped, and only
-      trusted rows can tell;
+    - if more than half of a class has the label of one other class: the two are swapped, which only
+      trusted rows can show;
     - if mistakes depend on the features, so that the model learns them;
     - if the noise is so strong, or the rows so few, that the model predicts the noisy labels hardly
       better than their frequencies do;
-    - if classes overlap: rows of one that resemble another are mistaken for wrong labels.
+    - if classes overlap: rows of one class that resemble another are mistaken for wrong labels.
 
-    Intervals show the sampling error only, as if the estimated truths were known; the error of an
+    Intervals show the sampling error only, as if the estimated truths were known. The error of an
     entry can be several times as large. The verdict names doubtful classes: those that are rare
-    compared with the wrong labels of another class, and those that overlap others. With trusted
-    rows, use `from_trusted`.
+    compared with the wrong labels of another class, and those that overlap others.
 
     Parameters
     ----------
     X : array, sparse matrix or frame
     y : noisy labels; rows where they are missing (None, NaN) are left out
     estimator : a classifier with `predict_proba`. By default a logistic regression on scaled
-        features, its penalty chosen among three by the likelihood of left-out labels
+        features, with one of three penalties, chosen by the likelihood of held-out labels
     method : "confident" (rows that a model is sure of), "neighbours", or "auto": the better of the
         two, or "confident" if there is an `estimator`
     cv : number of stratified folds, or a splitter that tests every row once
@@ -124,9 +120,9 @@ def from_noisy(
            [0. , 0.9, 0.1],
            [0. , 0. , 1. ]])
     """
-    if method not in ("auto", *SOURCES):
+    if method not in ("auto", "confident", "neighbours"):
         raise ValueError(f"method must be 'auto', 'confident' or 'neighbours'; got {method!r}.")
-    refuse_negative(smoothing)
+    check_not_negative(smoothing, "smoothing")
     X, observed, names, _ = labelled_rows(X, y, "y", classes, missing_label)
     confident = method == "confident" or (method == "auto" and estimator is not None)
     near = None if confident else from_neighbours(X, observed, len(names))
@@ -158,33 +154,24 @@ def estimate_from(
     matrix, which = shrink_to_symmetric(counts, smoothing), ""
     if near is not None:
         score = label_log_likelihood(unmix_probabilities(probability, matrix), matrix, observed)
-        which = _say_which(score, near.score)
+        (worse, other), (better, best) = sorted(
+            [(score, "confident predictions"), (near.score, "the labels of nearest neighbours")]
+        )
+        which = (
+            f" Of two estimates, the one from {best} is used: it predicts held-out labels "
+            f"better (log-likelihood {better:.3f} per row) than the one from {other} ({worse:.3f})."
+        )
         if near.score > score:
             matrix, counts = shrink_to_symmetric(near.counts, smoothing), near.counts
-    doubted = classes[_doubted(probability, observed, counts, matrix)]
-    caveat = " ".join(filter(None, [CAVEAT, _say_doubt(doubted), which]))
+    caveat, doubted = CAVEAT, classes[_doubted(probability, observed, counts, matrix)]
+    if len(doubted):
+        caveat += (
+            f" It is least reliable for {name_classes(doubted)}, which may be rarer than the wrong "
+            "labels of another class, or overlap with other classes."
+        )
     if smoothing == 0:
         refuse_uncounted(counts, classes, "no row is clearly of that class.")
-    return ConfusionEstimate(matrix, counts, classes, caveat=caveat)
-
-
-def _say_which(confident: float, neighbours: float) -> str:
-    """Say which estimate was taken, and why."""
-    scores = sorted([(confident, "confident"), (neighbours, "neighbours")])
-    (worse, other), (better, best) = scores
-    return (
-        f"It comes from {SOURCES[best]}, which explain held-out labels better (log-likelihood "
-        f"{better:.3f} per row) than {SOURCES[other]} ({worse:.3f})."
-    )
-
-
-def _say_doubt(doubted: Labels) -> str:
-    if not len(doubted):
-        return ""
-    return (
-        f"Least reliable is what it says of {name_classes(doubted)}: rarer than the wrong labels "
-        "of another class, or overlapping with other classes."
-    )
+    return ConfusionEstimate(matrix, counts, classes, caveat=caveat + which)
 
 
 def _doubted(
@@ -192,20 +179,18 @@ def _doubted(
 ) -> BoolArray:
     """Return the classes whose rows of the matrix may be far off, whatever their counts.
 
-    If more labels of some other class are wrong than a class has rows, those may be what was taken
-    for it. If rows predicted to be of a class are hardly more likely of it than of others, counts
-    of the two are mixed.
+    A class is doubted if it has fewer rows than some other class has wrong labels, because these
+    may have been taken for it. It is also doubted if rows predicted to be of this class are hardly
+    more likely of it than of another, because their counts are then mixed.
     """
-    n_classes = len(counts)
-    wrong = counts.sum(axis=1) - np.diag(counts)
-    others = np.where(np.eye(n_classes) > 0, 0.0, wrong).max(axis=1)
+    n_classes, labels = len(counts), counts.sum(axis=1)
+    others = np.where(np.eye(n_classes) > 0, 0.0, labels - np.diag(counts)).max(axis=1)
     truth, evidence = unmix_probabilities(probability, matrix), matrix[:, observed].T
     sure = sharpen(truth, best_power(truth, evidence))
     predicted = sure.argmax(axis=1)
-    total = np.bincount(predicted, sure.max(axis=1), n_classes)
-    overlaps = total < TOLD_APART * np.bincount(predicted, minlength=n_classes)
-    never = np.bincount(predicted, minlength=n_classes) == 0
-    return np.asarray((others > counts.sum(axis=1)) | overlaps | never)
+    size = np.bincount(predicted, minlength=n_classes)
+    overlaps = np.bincount(predicted, sure.max(axis=1), n_classes) < TOLD_APART * size
+    return np.asarray((others > labels) | overlaps | (size == 0))
 
 
 def left_out_probabilities(
@@ -222,20 +207,16 @@ def left_out_probabilities(
             f"{type(estimator).__name__} has no predict_proba; pass a classifier that has, such as "
             "CalibratedClassifierCV around this one."
         )
-    candidates = [estimator] if estimator is not None else _default_models(X)
     read = partial(class_probabilities, classes=classes)
-    best, least = np.empty(0), np.inf
-    for candidate in candidates:
-        table = out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
-        loss = -np.log(np.maximum(table[np.arange(len(codes)), codes], 1e-12)).mean()
-        if loss < least:
-            best, least = table, loss
-    return np.asarray(best)
-
-
-def _default_models(X: Rows) -> list[Any]:
-    scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
-    return [
-        make_pipeline(scaler, LogisticRegression(C=penalty, max_iter=1000))
-        for penalty in INVERSE_PENALTIES
-    ]
+    if estimator is None:
+        scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
+        models = [LogisticRegression(C=penalty, max_iter=1000) for penalty in INVERSE_PENALTIES]
+        candidates = [make_pipeline(scaler, model) for model in models]
+    else:
+        candidates = [estimator]
+    tables = (
+        out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
+        for candidate in candidates
+    )
+    own = np.arange(len(codes)), codes
+    return np.asarray(max(tables, key=lambda one: np.log(np.maximum(one[own], 1e-12)).mean()))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from unconfused._arguments import check_not_negative
 from unconfused._labels import MISSING
-from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
+from unconfused._matrix_labels import confusion_labels
 from unconfused._typing import ArrayLike, FloatArray
-from unconfused.confusion._probability_table import Predicts, ProbabilityTable, read_probabilities
-from unconfused.confusion.estimate import ConfusionEstimate, refuse_negative, refuse_uncounted
-from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, estimate_counts
+from unconfused.confusion._probability_table import Predicts, read_probabilities
+from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
 from unconfused.confusion.estimation.label_quality import model_helps
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.confusion.noisy import CAVEAT
@@ -29,10 +29,9 @@ def from_probabilities(
 ) -> ConfusionEstimate:
     """Estimate the confusion matrix from predicted probabilities and noisy labels.
 
-    With a model of the noisy labels (``predicts="label"``) this is `from_noisy` without the
-    features, with the same limits: no truth is seen. With one of the true classes
-    (``predicts="class"``), such as a model trained on other, clean data, rows are counted by the
-    posterior of their class.
+    If the model was trained on the noisy labels (``predicts="label"``), this is `from_noisy`
+    without the features, and has the same limitations, because no truth is known. If it was trained
+    on other, clean data (``predicts="class"``), rows are counted by the posterior of their class.
 
     Parameters
     ----------
@@ -40,8 +39,7 @@ def from_probabilities(
         Probabilities from models that were not trained on the row. Columns of a DataFrame are
         matched by name, those of an array follow `classes`, or the sorted labels.
     y : (n,), the noisy labels; rows where they are missing are left out
-    predicts : "label" or "class"
-        Whether the probabilities are of the noisy label or of the true class.
+    predicts : whether the probabilities are of the noisy "label" or of the true "class"
     smoothing : added to every count
     classes : the columns of an array
     missing_label : a value that means "missing" besides None and NaN
@@ -64,9 +62,8 @@ def from_probabilities(
     table = read_probabilities(
         pred_probs, y, predicts, classes=classes, missing_label=missing_label
     )
-    matrix, counts = _estimate(table, predicts)
-    refuse_negative(smoothing)
-    if smoothing:
+    matrix, counts = table.estimate()
+    if check_not_negative(smoothing, "smoothing"):
         matrix = shrink_to_symmetric(counts, smoothing)
     else:
         refuse_uncounted(counts, table.columns, "no row is clearly of that class.")
@@ -89,14 +86,12 @@ def label_posterior(
     Parameters
     ----------
     pred_probs, predicts, classes, missing_label : as in `from_probabilities`
-    y : (n,), the noisy labels. Where one is missing, the posterior is that of the row alone
-    confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
-        A DataFrame may have other labels than classes (its columns, its index), such as "unsure".
-    calibrate : bool
-        Calibrate the probabilities on the labels, seen through the matrix. With False they are used
-        as they are, after unmixing if they are of labels.
-    out : array or memory map of shape (n, Q), optional
-        Where to write the result, if it is too large for memory.
+    y : (n,), the noisy labels. Where one is missing, the posterior depends on the row alone
+    confusion : matrix, DataFrame or ConfusionEstimate. A DataFrame may have other labels than
+        classes (its columns, its index), such as "unsure"
+    calibrate : whether to calibrate the probabilities on the labels, given the matrix. If False,
+        they are used as they are; those of labels are first converted into those of classes
+    out : array or memory map of shape (n, Q) to write the result to, if it is too large for memory
 
     Returns
     -------
@@ -104,7 +99,7 @@ def label_posterior(
 
     Examples
     --------
-    A model of the true class says "cat"; of the labels "dog", half are cats:
+    Both rows are labelled "dog"; the model thinks of the first that it is probably a cat:
 
     >>> from unconfused.confusion import label_posterior
     >>> C = [[0.8, 0.2], [0.2, 0.8]]
@@ -118,8 +113,8 @@ def label_posterior(
     table = read_probabilities(
         pred_probs, y, predicts, confusion=confusion, classes=classes, missing_label=missing_label
     )
-    matrix = _aligned(confusion, table, classes)
-    model = _fit(table, matrix, predicts, calibrate)
+    matrix = table.align(confusion, classes)
+    model = table.model(matrix, calibrate)
     shape = (len(table.observed), len(matrix))
     found = np.empty(shape) if out is None else out
     if found.shape != shape:
@@ -140,10 +135,10 @@ def rank_from_probabilities(
 ) -> LabelIssues:
     """Rank rows by how likely their label is wrong, from predicted probabilities alone.
 
-    Like `rank_label_errors`, without features or a model. Without a matrix, it is estimated as by
-    `from_probabilities`; if labels are no likelier through that than by the probabilities
-    themselves, rows are ranked by these instead (``criterion="self_confidence"``).
-    Rows are read in blocks, so `pred_probs` may be a memory map.
+    This is `rank_label_errors` without features or a model. If no matrix is given, it is estimated
+    as by `from_probabilities`. If that does not make the labels more likely than the probabilities
+    themselves do, rows are ranked by 1 minus the probability of their label
+    (``criterion="self_confidence"``). Rows are read in blocks, so `pred_probs` may be a memory map.
 
     Parameters
     ----------
@@ -177,17 +172,14 @@ def rank_from_probabilities(
     )
     if not np.any(table.observed != MISSING):
         raise ValueError("y holds no labels to rank.")
-    if confusion is not None:
-        matrix = _aligned(confusion, table, classes)
-        if confusion_labels(confusion) is not None:
-            raise ValueError(
-                "A label that is no class is neither right nor wrong, so there is nothing to rank "
-                "with a rectangular matrix: use confusion.label_posterior."
-            )
-    else:
-        matrix, _ = _estimate(table, predicts)
-    model = _fit(table, matrix, predicts, calibrate=True)
-    plain = confusion is None and predicts == "label" and not model_helps(model, *table.sample())
+    matrix = table.estimate()[0] if confusion is None else table.align(confusion, classes)
+    if confusion is not None and confusion_labels(confusion) is not None:
+        raise ValueError(
+            "A label that is no class is neither right nor wrong, so there is nothing to rank with "
+            "a rectangular matrix: use confusion.label_posterior."
+        )
+    model = table.model(matrix)
+    plain = confusion is None and table.of_labels and not model_helps(model, *table.sample())
     n_rows = len(table.observed)
     own, best, leads = np.empty(n_rows), np.empty(n_rows, dtype=np.intp), np.empty(n_rows, bool)
     for rows, block in table.blocks():
@@ -205,27 +197,3 @@ def rank_from_probabilities(
         np.clip(1.0 - own[ranked], 0.0, 1.0),
         "self_confidence" if plain else "posterior",
     )
-
-
-def _aligned(confusion: Any, table: ProbabilityTable, order: ArrayLike | None) -> FloatArray:
-    if (labels := confusion_labels(confusion)) is None:
-        return align_confusion(confusion, table.columns, order)
-    rows = confusion_classes(confusion)
-    assert rows is not None
-    return align_confusion(confusion, rows, labels=labels)
-
-
-def _estimate(table: ProbabilityTable, predicts: Predicts) -> tuple[FloatArray, FloatArray]:
-    """Return C and the counts behind it."""
-    probability, observed = table.sample()
-    if not len(observed):
-        raise ValueError("y holds no labels to estimate a confusion matrix from.")
-    return estimate_counts(probability, observed, of_labels=predicts == "label")
-
-
-def _fit(
-    table: ProbabilityTable, matrix: FloatArray, predicts: Predicts, calibrate: bool
-) -> ClassProbabilities:
-    probability, observed = table.sample()
-    model = ClassProbabilities.of(probability, matrix, of_labels=predicts == "label")
-    return model.calibrated(probability, observed) if calibrate and len(observed) else model

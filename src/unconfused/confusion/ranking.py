@@ -18,7 +18,8 @@ from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._label_scores import LabelScorer, ranking_folds
 from unconfused.confusion.cross_validated import refuse_other_length
-from unconfused.confusion.estimation.label_quality import Criterion, LabelScores
+from unconfused.confusion.estimation.calibration import judged_labels
+from unconfused.confusion.estimation.label_quality import Criterion
 
 USUAL_FOLDS = 5
 
@@ -38,9 +39,9 @@ class LabelIssues:
     row : row number in X
     observed : label of the row
     suggested : most likely class, which may be the observed label
-    probability : that the observed label is wrong
-    criterion : what `probability` is. "posterior": P(label wrong | x, label). "self_confidence":
-        1 - P(label | x), for ranking only: it is too high where classes overlap
+    probability : probability that the observed label is wrong, or a score; see `criterion`
+    criterion : "posterior": `probability` is P(label wrong | x, label). "self_confidence": it is
+        1 - P(label | x), a score for ranking only, which is too high where classes overlap
     """
 
     row: IntArray
@@ -57,13 +58,9 @@ class LabelIssues:
         """Return some ranked rows: ``issues[:100]``, ``issues[issues.probability > 0.9]``."""
         if isinstance(which, (int, np.integer)):
             raise TypeError("LabelIssues takes slices, masks and arrays, such as issues[:10].")
-        return LabelIssues(
-            self.row[which],
-            self.observed[which],
-            self.suggested[which],
-            self.probability[which],
-            self.criterion,
-        )
+        observed, suggested = self.observed[which], self.suggested[which]
+        probability = self.probability[which]
+        return LabelIssues(self.row[which], observed, suggested, probability, self.criterion)
 
     @property
     def expected_errors(self) -> float:
@@ -81,16 +78,15 @@ class LabelIssues:
 
     def __repr__(self) -> str:
         """Show the first few."""
-        summary, what = f"{self.expected_errors:.1f} wrong labels expected", "wrong"
+        summary, what = f"{self.expected_errors:.1f} wrong labels expected", "P(wrong)"
         if self.criterion == "self_confidence":
             summary, what = "ranked by self-confidence", "score"
         lines = [f"LabelIssues({len(self)} rows, {summary})"]
-        first = self[:5]
-        columns = first.row, first.observed, first.suggested, first.probability
-        for row, observed, suggested, p in zip(*(c.tolist() for c in columns), strict=True):
-            rather = "" if suggested == observed else f", rather {suggested!r}"
-            lines.append(f"  row {row}: {observed!r}{rather} ({what}: {p:.3f})")
-        return "\n".join([*lines, "  ..."] if len(self) > len(first) else lines)
+        columns = (self.row, self.observed, self.suggested, self.probability)
+        for row, observed, suggested, p in zip(*(c[:5].tolist() for c in columns), strict=True):
+            better = "" if suggested == observed else f", suggested {suggested!r}"
+            lines.append(f"  row {row}: label {observed!r}{better}, {what} {p:.3f}")
+        return "\n".join([*lines, *["  ..."] * (len(self) > 5)])
 
 
 def rank_label_errors(
@@ -109,32 +105,33 @@ def rank_label_errors(
 ) -> LabelIssues:
     """Rank rows by the probability that their label is wrong, and suggest a better one.
 
-    Each row is scored out of fold: a model trained on a wrong label may have learnt it. Rows whose
-    truth is known are part of every training fold.
+    Each row is scored out of fold, because a model trained on a wrong label may have learnt it.
+    Rows whose truth is known are part of every training fold.
 
-    With a confusion matrix or known truths, an estimator with `label_posterior` gives the posterior
-    P(true class | x, label). With nothing known, and from any other classifier, the matrix is
-    estimated as in `from_probabilities`. If that estimate is good, the posterior finds far more
-    wrong labels than self-confidence, 1 - P(label | x); if mistakes depend on the features or
-    classes overlap, it finds fewer. So it is used only if held-out labels are predicted clearly
-    better (by two paired standard errors) through the estimate than without it, and otherwise rows
-    are ranked by self-confidence. `criterion` of the result says which was used.
+    With a confusion matrix or known truths, rows are ranked by the posterior P(true class | x,
+    label) of an estimator with `label_posterior`. With nothing known, and for any other classifier,
+    the matrix is estimated as in `from_probabilities`. If that estimate is good, the posterior
+    finds far more wrong labels than self-confidence, 1 - P(label | x); if mistakes depend on the
+    features or classes overlap, it finds fewer. Therefore it is used only if held-out labels are
+    predicted clearly better (by two paired standard errors) through the estimate than without it.
+    Otherwise rows are ranked by self-confidence. `criterion` of the result says which was used.
 
-    Settings that the estimator leaves at "auto" are chosen once, on all rows. That fit scores every
-    row out of fold already; after rounds of relabelling, or if one set of five folds is enough (the
-    default from 5,000 rows on), its posteriors are returned.
+    Settings that the estimator leaves at "auto" are chosen once, in a fit on all rows. If this fit
+    has scored all rows out of fold well enough (after rounds of relabelling, or from 5,000 rows on,
+    where one set of folds suffices), its posteriors are returned; with `y_true` they are averaged
+    with those of further fits with these settings.
 
     Parameters
     ----------
     estimator : a classifier with `label_posterior(X, y)` or with `predict_proba`; it is cloned
     X : array, sparse matrix or frame
     y : labels to check; rows where they are missing are not ranked
-    y_true : the truth where known. These rows are not ranked; they are passed on to an estimator
-        whose `fit` takes `y_true`, and otherwise learnt from with their true label
+    y_true : the truth where known. These rows are not ranked. If `fit` of the estimator takes no
+        `y_true`, their true labels take the place of the observed ones
     cv : number of stratified folds, or a splitter that tests every row once
-    n_repeats : number of sets of such folds over which probabilities are averaged, which ranks
-        better than a single set. "auto": 3, or 1 from 5,000 rows on, where the models of different
-        folds hardly differ. A splitter is used once
+    n_repeats : number of times the folds are drawn; probabilities are averaged, which ranks better.
+        "auto": 3, or 1 from 5,000 rows on, where models of different folds hardly differ. A
+        splitter is used once
     method : ``"auto"`` as above, ``"posterior"`` in any case, or ``"self_confidence"``: 1 minus the
         model's own probability of the label; the predicted class is suggested
     cross_fit : whether to score each row by models that were not trained on it
@@ -154,7 +151,7 @@ def rank_label_errors(
     >>> y[7] = 2  # was 0
     >>> rank_label_errors(LogisticRegression(max_iter=1000), X, y, random_state=0)[:1]
     LabelIssues(1 rows, ranked by self-confidence)
-      row 7: 2, rather 0 (score: 1.000)
+      row 7: label 2, suggested 0, score 1.000
     """
     if method not in ("auto", "posterior", "self_confidence"):
         raise ValueError(
@@ -183,28 +180,20 @@ def rank_label_errors(
         raise ValueError("y_true gives the truth of every row, so there is no label to rank.")
     usable = np.flatnonzero((labels.observed != MISSING) | (labels.truth != MISSING))
     used = EncodedLabels(labels.classes, labels.observed[usable], labels.truth[usable])
-    scorer = LabelScorer(estimator, used, None if method == "auto" else method)
     folds = ranking_folds(used, cv, n_repeats, random_state) if cross_fit else None
+    criterion = None if method == "auto" else method
+    scorer = LabelScorer(estimator, _safe_indexing(X, usable), used, criterion, folds, n_jobs)
     # Wrong labels are ranked here.
     with warnings.catch_warnings(action="ignore", category=LabelNoiseWarning):
-        any_folds = n_repeats == 1 and isinstance(cv, Integral) and cv == USUAL_FOLDS
-        rows = _safe_indexing(X, usable)
-        scores = scorer.score(rows, folds, n_jobs=n_jobs, any_folds=any_folds)
-    return _sorted(scores, used, usable)
-
-
-def _sorted(scores: LabelScores, labels: EncodedLabels, place: IntArray) -> LabelIssues:
-    ranked = np.flatnonzero(labels.truth == MISSING)
-    observed, table = labels.observed[ranked], scores.table[ranked]
-    own = table[np.arange(len(ranked)), observed]
-    # A tie with the observed label is no reason to suggest another.
-    suggested = np.where(own >= table.max(axis=1), observed, table.argmax(axis=1))
-    wrong = np.clip(1.0 - own, 0.0, 1.0)
+        scores = scorer.score(n_repeats == 1 and isinstance(cv, Integral) and cv == USUAL_FOLDS)
+    ranked = scorer.ranked
+    observed = used.observed[ranked]
+    wrong, suggested = judged_labels(scores.table[ranked], observed)
     order = np.argsort(-wrong, kind="stable")
     return LabelIssues(
-        place[ranked][order],
-        labels.classes[observed[order]],
-        labels.classes[suggested[order]],
+        usable[ranked][order],
+        used.classes[observed[order]],
+        used.classes[suggested[order]],
         wrong[order],
         scores.criterion,
     )

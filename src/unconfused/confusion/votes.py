@@ -94,8 +94,8 @@ class Votes:
     def one_sided(self) -> BoolArray:
         """Mask of annotators who gave only one label in at least 20 votes, as most rules do: (A,).
 
-        Their silence is informative: a rule that only says "spam" is as good as its silence on the
-        other rows.
+        Their silence is informative: where a rule that only ever says "spam" is silent, the item is
+        less likely to be spam.
         """
         n_classes = len(self.classes)
         table = count_pairs(self.annotator, self.label, self.n_annotators, None, n_classes)
@@ -125,14 +125,9 @@ class Votes:
 
     def take(self, kept: Any) -> Votes:
         """Return some of the votes, by a mask or by numbers; items and annotators stay."""
+        taken = {"item": self.item[kept], "annotator": self.annotator[kept]}
         weight = None if self.weight is None else self.weight[kept]
-        return replace(
-            self,
-            item=self.item[kept],
-            annotator=self.annotator[kept],
-            label=self.label[kept],
-            weight=weight,
-        )
+        return replace(self, **taken, label=self.label[kept], weight=weight)
 
     def take_items(self, rows: IntArray) -> Votes:
         """Return the votes on some items, which are renumbered.
@@ -171,14 +166,14 @@ def votes_from_long(
     Parameters
     ----------
     item : (n_votes,) what was labelled
-    annotator : (n_votes,) by whom
-    label : (n_votes,) as what. Lines with a missing label (None, NaN) carry no vote: write down
-        refusals and abstentions so
+    annotator : (n_votes,) who labelled it
+    label : (n_votes,) the answer. Lines with a missing label (None, NaN) carry no vote; use this
+        for refusals and abstentions
     items : all items in the order wanted, those without a vote included: for votes on the rows of
-        ``X``, the identifiers of these rows. By default the items found, sorted
+        ``X``, the identifiers of these rows. By default the items that have votes, sorted
     classes : all classes, if the votes may not show every one
-    weight : (n_votes,) how much each vote counts, such as the confidence of a model; with 0, or
-        missing, it does not
+    weight : (n_votes,) how much each vote counts, such as the confidence of a model; votes with a
+        weight that is 0 or missing do not count
     duplicates : what to do when an annotator answers twice on one item: refuse (``"error"``), or
         let the line that comes last count (``"last"``)
     missing_label : a value that means "missing" besides None and NaN
@@ -195,13 +190,10 @@ def votes_from_long(
     """
     if duplicates not in ("error", "last"):
         raise ValueError(f"duplicates must be 'error' or 'last'; got {duplicates!r}.")
-    columns = {"item": item, "annotator": annotator, "label": label}
-    if weight is not None:
-        columns["weight"] = weight
-    arrays = {name: _column(values, name) for name, values in columns.items()}
-    lengths = {name: len(values) for name, values in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{count} in {name}" for name, count in lengths.items())
+    columns = {"item": item, "annotator": annotator, "label": label, "weight": weight}
+    arrays = {name: _column(values, name) for name, values in columns.items() if values is not None}
+    if len({len(values) for values in arrays.values()}) > 1:
+        told = ", ".join(f"{len(values)} in {name}" for name, values in arrays.items())
         raise ValueError(f"There must be one entry per vote in every column; got {told}.")
     voters, who = _sorted_codes(arrays["annotator"], "annotator")
     found, what = _sorted_codes(arrays["item"], "item")
@@ -230,7 +222,7 @@ def votes_from_wide(
         abstained or refused
     classes : all classes, if the votes may not show every one
     weight : (n_items, n_annotators) how much each vote counts, such as the confidence of a model;
-        with 0, or missing, it does not
+        votes with a weight that is 0 or missing do not count
     annotators : (n_annotators,) their names; by default the columns of a frame, or else numbers
     missing_label : a value that means "missing" besides None and NaN
 
@@ -243,7 +235,7 @@ def votes_from_wide(
     >>> votes_from_wide([["a", "b", None], ["b", None, "b"]])
     Votes(4 votes on 2 items by 3 annotators, 2 classes)
 
-    A model that is sure, and one that hardly is:
+    Votes of a model that is certain, and of one that is not, with their confidences as weights:
 
     >>> votes = votes_from_wide([["a", "b"]], weight=[[0.99, 0.55]], annotators=["large", "small"])
     >>> votes.tally
@@ -255,7 +247,7 @@ def votes_from_wide(
             "vote. Use confusion.votes_from_long(item, annotator, label)."
         )
     names = getattr(y, "columns", None)
-    table = np.asarray(y) if hasattr(y, "columns") else label_array(y)
+    table = label_array(y) if names is None else np.asarray(y)
     if table.ndim != 2:
         raise ValueError(
             f"Votes need one row per item and one column per annotator; got shape {table.shape}. "
@@ -263,18 +255,16 @@ def votes_from_wide(
         )
     n_items, n_annotators = table.shape
     if annotators is None:
-        named = np.arange(n_annotators) if names is None else label_array(list(names))
-    else:
-        named = _column(annotators, "annotators")
-        if len(named) != n_annotators:
-            raise ValueError(f"annotators names {len(named)}, but y has {n_annotators} columns.")
+        annotators = np.arange(n_annotators) if names is None else list(names)
+    named = _column(annotators, "annotators")
+    if len(named) != n_annotators:
+        raise ValueError(f"annotators names {len(named)}, but y has {n_annotators} columns.")
     shown, codes = label_codes(table.ravel(), classes, missing_label)
     item, annotator = np.divmod(np.arange(table.size), max(1, n_annotators))
     votes = Votes(item, annotator, codes, np.arange(n_items), named, shown)
-    weights = None if weight is None else np.asarray(weight)
-    if weights is not None and weights.shape != table.shape:
-        raise ValueError(f"weight must have the shape of y, {table.shape}; got {weights.shape}.")
-    return _weighed(votes, None if weights is None else weights.ravel())
+    if weight is not None and np.shape(weight) != table.shape:
+        raise ValueError(f"weight must have the shape of y, {table.shape}; got {np.shape(weight)}.")
+    return _weighed(votes, None if weight is None else np.asarray(weight).ravel())
 
 
 def _weighed(votes: Votes, weight: Labels | None) -> Votes:
@@ -333,10 +323,9 @@ def _sorted_codes(values: Labels, name: str) -> tuple[Labels, IntArray]:
         order = np.argsort(distinct, kind="stable")
     except TypeError:
         raise ValueError(f"{name} mixes values of different types; use one type.") from None
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
     ordered = distinct[order]
-    return (np.array(ordered.tolist()) if ordered.dtype.kind == "O" else ordered), rank[inverse]
+    plain = np.array(ordered.tolist()) if ordered.dtype.kind == "O" else ordered
+    return plain, np.argsort(order)[inverse]
 
 
 def _in_order(found: Labels, codes: IntArray, wanted: Labels) -> tuple[Labels, IntArray]:
@@ -345,8 +334,7 @@ def _in_order(found: Labels, codes: IntArray, wanted: Labels) -> tuple[Labels, I
     place = {identifier: number for number, identifier in enumerate(listed)}
     if len(place) != len(listed):
         raise ValueError("items lists an item twice.")
-    unknown = [identifier for identifier in found.tolist() if identifier not in place]
-    if unknown:
+    if unknown := [identifier for identifier in found.tolist() if identifier not in place]:
         raise ValueError(
             f"{len(unknown)} of the voted items are not among `items`, such as {unknown[0]!r}. "
             "Leave their votes out, or list them."
@@ -358,19 +346,15 @@ def _in_order(found: Labels, codes: IntArray, wanted: Labels) -> tuple[Labels, I
 def _without_duplicates(votes: Votes, duplicates: str) -> Votes:
     cell = votes.item * votes.n_annotators + votes.annotator
     # The first of a reversed list is the last line of the original one.
-    _, from_the_end = np.unique(cell[::-1], return_index=True)
-    repeats = len(cell) - len(from_the_end)
-    if not repeats:
+    cells, from_the_end, counts = np.unique(cell[::-1], return_index=True, return_counts=True)
+    if len(cells) == len(cell):
         return votes
     if duplicates == "error":
-        counts = np.bincount(np.unique(cell, return_inverse=True)[1])
-        first = np.unique(cell)[counts > 1][0]
-        who = votes.annotators[first % votes.n_annotators]
-        what = votes.items[first // votes.n_annotators]
+        item, annotator = np.divmod(cells[counts > 1][0], votes.n_annotators)
         raise ValueError(
-            f"Votes that repeat an earlier one of the same annotator: {repeats} (for instance "
-            f"annotator {who!s} on item {what!s}). Settle them first, or pass "
-            "duplicates='last' to let the last answer count."
+            f"Votes that repeat an earlier one of the same annotator: {len(cell) - len(cells)} "
+            f"(for instance annotator {votes.annotators[annotator]!s} on item "
+            f"{votes.items[item]!s}). Settle them first, or pass duplicates='last' to let the last "
+            "answer count."
         )
-    kept = np.sort(len(cell) - 1 - from_the_end)
-    return votes.take(kept)
+    return votes.take(np.sort(len(cell) - 1 - from_the_end))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,84 +12,59 @@ from unconfused._text import import_extra
 from unconfused._typing import Labels
 from unconfused.datasets._home import (
     DataHome,
+    StoredSet,
     Subset,
-    TableFile,
     about,
     as_numbers,
     documented,
     find_data_home,
     hand_over,
     parts_of,
-    read_columns,
     what_is_missing,
 )
 
-ANSWERS = "answers"
+ANSWERS = "answers.csv"
 
 
-@dataclass(frozen=True)
-class SuppliedSet:
-    """A data set that cannot be downloaded: its folder and the header of its files of rows.
+def read_supplied(
+    stored: StoredSet,
+    loader: Callable[..., Any],
+    data_home: DataHome,
+    parts: list[str],
+    item: str = "item",
+) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """Return the columns of some parts, and the answers if training rows are among them.
 
-    `checksums` are the SHA-256 of the files (part.csv) that published results come from, by part;
     `item` is what the header of the answers calls a row.
     """
-
-    folder: str
-    columns: list[str]
-    checksums: dict[str, str]
-    item: str = "item"
-
-    def read(
-        self,
-        loader: Callable[..., Any],
-        data_home: DataHome,
-        parts: list[str],
-        as_frame: bool = False,
-    ) -> tuple[dict[str, list[str]], dict[str, Any]]:
-        """Return the columns of some parts, and the answers if training rows are among them."""
-        folder = find_data_home(data_home) / self.folder
-        answered = ANSWERS in self.checksums and "train" in parts
-        names = [f"{part}.csv" for part in (*parts, *[ANSWERS] * answered)]
-        missing = what_is_missing(folder, names)
-        if missing is not None:
-            raise FileNotFoundError(f"{missing} It cannot be downloaded.\n\n{about(loader)}")
-        tables = [self._read(folder, part, self.columns) for part in parts]
-        columns = {name: [cell for one in tables for cell in one[name]] for name in self.columns}
-        # Parts may number their rows alike; only training rows, which come first, have answers.
-        votes = self._votes(folder, tables[0]["id"], len(columns["id"])) if answered else {}
-        if as_frame and votes:
-            frame = import_extra("pandas", "data", "as_frame=True").DataFrame
-            votes["answers"] = frame(dict(votes["answers"]))
-            votes["votes"] = frame(votes["votes"], columns=votes["annotators"], dtype=object)
-        return columns, votes
-
-    def _read(self, folder: Path, part: str, columns: list[str]) -> dict[str, list[str]]:
-        table = TableFile(f"{part}.csv", self.checksums[part], len(columns))
-        return read_columns(folder, table, columns)
-
-    def _votes(self, folder: Path, items: list[str], n_rows: int) -> dict[str, Any]:
-        """Return the answers as a table of votes, and in long form."""
-        who, what, said = self._read(folder, ANSWERS, ["annotator", self.item, "label"]).values()
-        row_of = {identifier: row for row, identifier in enumerate(items)}
-        if unknown := sorted(set(what) - set(row_of)):
-            raise ValueError(
-                f"{folder / 'answers.csv'} has votes on {self.item}s that train.csv lacks, such as "
-                f"{unknown[0]}."
-            )
-        item = np.array([row_of[identifier] for identifier in what], dtype=np.intp)
-        annotator, label = np.array(who), np.array(said)
-        if np.char.isdecimal(annotator).all():  # as in the public files
-            annotator = annotator.astype(np.intp)
-        annotators, column = np.unique(annotator, return_inverse=True)
-        votes = np.full((n_rows, len(annotators)), None, dtype=object)
-        votes[item, column] = label.astype(object)
-        if np.count_nonzero(votes != None) != len(item):  # noqa: E711 (elementwise)
-            raise ValueError(
-                f"{folder / 'answers.csv'} has two answers of one annotator on one {self.item}."
-            )
-        answers = Bunch(item=item, annotator=annotator, label=label)
-        return {"votes": votes, "annotators": annotators, "answers": answers}
+    folder = find_data_home(data_home) / stored.folder
+    files = [f"{part}.csv" for part in parts]
+    answered = ANSWERS in stored.checksums and "train" in parts
+    missing = what_is_missing(folder, [*files, *[ANSWERS] * answered])
+    if missing is not None:
+        raise FileNotFoundError(f"{missing} It cannot be downloaded.\n\n{about(loader)}")
+    tables = [stored.read(folder, name) for name in files]
+    columns = {name: [cell for one in tables for cell in one[name]] for name in stored.columns}
+    if not answered:
+        return columns, {}
+    said = stored.read(folder, ANSWERS, ["annotator", item, "label"])
+    # Parts may number their rows alike; only training rows, which come first, have answers.
+    row_of = {identifier: row for row, identifier in enumerate(tables[0]["id"])}
+    if unknown := sorted(set(said[item]) - set(row_of)):
+        raise ValueError(
+            f"{folder / ANSWERS} has votes on {item}s that train.csv lacks, such as {unknown[0]}."
+        )
+    rows = np.array([row_of[identifier] for identifier in said[item]], dtype=np.intp)
+    annotator, label = np.array(said["annotator"]), np.array(said["label"])
+    if np.char.isdecimal(annotator).all():  # as in the public files
+        annotator = annotator.astype(np.intp)
+    annotators, column = np.unique(annotator, return_inverse=True)
+    votes = np.full((len(columns["id"]), len(annotators)), None, dtype=object)
+    votes[rows, column] = label.astype(object)
+    if np.count_nonzero(votes != None) != len(rows):  # noqa: E711 (elementwise)
+        raise ValueError(f"{folder / ANSWERS} has two answers of one annotator on one {item}.")
+    answers = Bunch(item=rows, annotator=annotator, label=label)
+    return columns, {"votes": votes, "annotators": annotators, "answers": answers}
 
 
 def _empty_as_none(fields: list[str]) -> Labels:
@@ -101,37 +74,36 @@ def _empty_as_none(fields: list[str]) -> Labels:
 SOUNDS = [f"feature{number}" for number in range(124)]
 RULES = [f"rule_{number}" for number in range(1, 11)]
 
-MUSIC = SuppliedSet(
+MUSIC = StoredSet(
     "music_genre",
     ["id", *SOUNDS, "class"],
     {
-        "train": "28cd73e9bf555e5847de0b0fc4c4998264d4a272d657c452edf2c93c206bda64",
-        "test": "952b423483bef4e0aa38b628815232b600a745d028fc8dfe8addd49e616931b8",
+        "train.csv": "28cd73e9bf555e5847de0b0fc4c4998264d4a272d657c452edf2c93c206bda64",
+        "test.csv": "952b423483bef4e0aa38b628815232b600a745d028fc8dfe8addd49e616931b8",
         ANSWERS: "b23dfbde216ce7a36d143ec6c1619d396cbf85b2b076dcfc84a8e1bd1511ef6e",
     },
-    item="song",
 )
-SENTIMENT = SuppliedSet(
+SENTIMENT = StoredSet(
     "sentiment_polarity",
     ["id", "text", "class"],
     {
-        "train": "7aa5432ae8e797ef19f5cd2e8662a65693cd8cd841acf636e76cba3d3c7f9ed0",
-        "test": "cbcf61c816a09d615811f4a167f8b683a4dfc5e9f5e02e4894ea229c3ae94076",
+        "train.csv": "7aa5432ae8e797ef19f5cd2e8662a65693cd8cd841acf636e76cba3d3c7f9ed0",
+        "test.csv": "cbcf61c816a09d615811f4a167f8b683a4dfc5e9f5e02e4894ea229c3ae94076",
         ANSWERS: "984aa13bdd4c3f5383df35919546ad514d14bfa1f67808875f62b62df79a515c",
     },
 )
-YOUTUBE = SuppliedSet(
+YOUTUBE = StoredSet(
     "youtube_spam",
     ["id", "text", "class", *RULES],
     {
-        "train": "ba63d2f3a2e7d22ff3efd34b074ee9608a455a7216470ec1abf3b4f3339ef4ba",
-        "test": "2d47873f34fe6a71f8b0779bc5dd5730337e5b0ad187f63e80061d314de93d52",
+        "train.csv": "ba63d2f3a2e7d22ff3efd34b074ee9608a455a7216470ec1abf3b4f3339ef4ba",
+        "test.csv": "2d47873f34fe6a71f8b0779bc5dd5730337e5b0ad187f63e80061d314de93d52",
     },
 )
-MEDICAL = SuppliedSet(
+MEDICAL = StoredSet(
     "medical_relations",
     ["id", "sentence", "term1", "term2", "distant_label", "crowd_label", "crowd_score", "truth"],
-    {"cause": "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624"},
+    {"cause.csv": "0f24ae0aee08fc8f6f277c2229216d5bc8b1a3c0f25cd85257242576c7f7b624"},
 )
 
 
@@ -170,13 +142,17 @@ def fetch_music_genre(
 
     $raises
     """
-    columns, votes = MUSIC.read(fetch_music_genre, data_home, parts_of(subset), as_frame=as_frame)
+    columns, votes = read_supplied(MUSIC, fetch_music_genre, data_home, parts_of(subset), "song")
+    if as_frame and votes:
+        frame = import_extra("pandas", "data", "as_frame=True").DataFrame
+        votes["answers"] = frame(dict(votes["answers"]))
+        votes["votes"] = frame(votes["votes"], columns=votes["annotators"], dtype=object)
     songs = np.array(columns["id"])
     if len(np.unique(songs)) != len(songs):
         raise ValueError(f"A song is listed twice in the files of {MUSIC.folder}.")
     return hand_over(
         fetch_music_genre,
-        as_numbers(MUSIC.folder, np.array([columns[name] for name in SOUNDS]).T),
+        as_numbers(MUSIC.folder, [columns[name] for name in SOUNDS]),
         np.array(columns["class"]),
         feature_names=SOUNDS,
         return_X_y=return_X_y,
@@ -215,7 +191,7 @@ def fetch_sentiment_polarity(
 
     $raises
     """
-    columns, votes = SENTIMENT.read(fetch_sentiment_polarity, data_home, parts_of(subset))
+    columns, votes = read_supplied(SENTIMENT, fetch_sentiment_polarity, data_home, parts_of(subset))
     texts, truth = np.array(columns["text"], dtype=object), np.array(columns["class"])
     return hand_over(fetch_sentiment_polarity, texts, truth, return_X_y=return_X_y, **votes)
 
@@ -250,7 +226,7 @@ def fetch_youtube_spam(
 
     $raises
     """
-    columns, _ = YOUTUBE.read(fetch_youtube_spam, data_home, parts_of(subset))
+    columns, _ = read_supplied(YOUTUBE, fetch_youtube_spam, data_home, parts_of(subset))
     return hand_over(
         fetch_youtube_spam,
         np.array(columns["text"], dtype=object),
@@ -266,9 +242,9 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
     """Load sentences about medical terms with distant labels, crowd labels and some truths.
 
     Does one of two medical terms in a sentence cause the other? (CrowdTruth, A. Dumitrache,
-    L. Aroyo and C. Welty.) 3,984 sentences, "cause" or "none", with a label by distant supervision
-    (the terms are so related in a knowledge base) and one by a crowd, with the crowd's score. The
-    truth, by experts, is known for 929 of them.
+    L. Aroyo and C. Welty.) There are 3,984 sentences, labelled "cause" or "none". Each has a label
+    by distant supervision, which says whether the terms are related in this way in a knowledge
+    base, and a label by a crowd, with the crowd's score. The truth, by experts, is known for 929.
 
     Nothing is downloaded, as no licence is stated. The sub-folder ``medical_relations`` should hold
     ``cause.csv`` with the columns ``id``, ``sentence``, ``term1``, ``term2``, ``distant_label``,
@@ -288,7 +264,7 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
 
     $raises
     """
-    columns, _ = MEDICAL.read(fetch_medical_relations, data_home, ["cause"])
+    columns, _ = read_supplied(MEDICAL, fetch_medical_relations, data_home, ["cause"])
     distant, crowd = np.array(columns["distant_label"]), np.array(columns["crowd_label"])
     return hand_over(
         fetch_medical_relations,
@@ -298,6 +274,6 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
         return_X_y=return_X_y,
         distant_labels=distant,
         crowd_labels=crowd,
-        crowd_scores=as_numbers(MEDICAL.folder, np.array(columns["crowd_score"])),
+        crowd_scores=as_numbers(MEDICAL.folder, [columns["crowd_score"]])[:, 0],
         terms=np.array([columns["term1"], columns["term2"]], dtype=object).T,
     )

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 from urllib.error import URLError
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from unconfused._text import import_extra
@@ -67,27 +66,65 @@ def about(loader: Callable[..., Any]) -> str:
 
 
 @dataclass(frozen=True)
-class TableFile:
-    """A comma-separated file, and the SHA-256 of the copy that published results come from.
+class StoredSet:
+    """A data set in comma-separated files with common columns, in a folder of its own.
 
-    Another copy is an error if it must be that one (`exact`), and else used with a warning: people
-    may have made it themselves.
+    `checksums` are the SHA-256, by file name, of the copies that published results come from.
+    Files of a public archive (`archived`) have no header and must be these copies; others have one,
+    and are used with a warning if they differ: people may have made them themselves.
     """
 
-    name: str
-    sha256: str
-    n_columns: int
-    exact: bool = False
+    folder: str
+    columns: list[str]
+    checksums: dict[str, str]
+    archived: bool = False
+
+    def read(
+        self, folder: Path, name: str, columns: list[str] | None = None
+    ) -> dict[str, list[str]]:
+        """Return the columns of a file, those of the set if not given; raise if it is damaged."""
+        path, names = folder / name, columns or self.columns
+        content = path.read_bytes().replace(b"\r\n", b"\n")
+        try:
+            # Texts may hold line ends, and characters that Python takes for them.
+            lines = io.StringIO(content.decode("utf-8"), newline="\n")
+            rows = [row for row in csv.reader(lines) if row]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"{path} is not a comma-separated text file: {error}.") from error
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(names):
+                raise ValueError(
+                    f"{path} is damaged: row {number} has {len(row)} fields, expected {len(names)}."
+                )
+        found, expected = hashlib.sha256(content).hexdigest(), self.checksums[name]
+        if found != expected:
+            differs = f"its SHA-256 is {found}, expected {expected}"
+            if self.archived:
+                raise ValueError(
+                    f"{path} is damaged, or was cut short: {differs}. Download it again."
+                )
+            warnings.warn(
+                f"{path} is not the copy of this file that published results come from: {differs}.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if not self.archived:
+            header, *rows = rows or [[]]
+            if header != names:
+                raise ValueError(
+                    f"{path} has the columns {', '.join(header)}; expected {', '.join(names)}."
+                )
+            if not rows:
+                raise ValueError(f"{path} is empty below its header.")
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def find_data_home(data_home: DataHome = None) -> Path:
     """Return the folder of data sets: the argument, else the variable, else the user's cache."""
-    if data_home is not None:
-        return Path(data_home).expanduser()
-    if os.environ.get(DATA_VARIABLE):
-        return Path(os.environ[DATA_VARIABLE]).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "unconfused"
+    if data_home is None:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+        data_home = os.environ.get(DATA_VARIABLE) or cache / "unconfused"
+    return Path(data_home).expanduser()
 
 
 def parts_of(subset: Subset) -> list[str]:
@@ -117,53 +154,10 @@ def downloading(source: str, missing: str) -> Iterator[None]:
         raise ConnectionError(f"{missing} Downloading from {source} failed: {error}") from error
 
 
-def read_rows(folder: Path, table: TableFile) -> list[list[str]]:
-    """Read a comma-separated file; raise if it is damaged."""
-    path = folder / table.name
-    content = path.read_bytes().replace(b"\r\n", b"\n")
+def as_numbers(where: Any, columns: list[list[str]]) -> FloatArray:
+    """Return columns of text as a table of numbers; `where` says in messages what they are from."""
     try:
-        # Texts may hold line ends, and characters that Python takes for them.
-        lines = io.StringIO(content.decode("utf-8"), newline="\n")
-        rows = [row for row in csv.reader(lines) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is not a comma-separated text file: {error}.") from error
-    for number, row in enumerate(rows, start=1):
-        if len(row) != table.n_columns:
-            raise ValueError(
-                f"{path} is damaged: row {number} has {len(row)} fields, expected "
-                f"{table.n_columns}."
-            )
-    found = hashlib.sha256(content).hexdigest()
-    if found == table.sha256:
-        return rows
-    differs = f"its SHA-256 is {found}, expected {table.sha256}"
-    if table.exact:
-        raise ValueError(f"{path} is damaged, or was cut short: {differs}. Download it again.")
-    warnings.warn(
-        f"{path} is not the copy of this file that published results come from: {differs}.",
-        UserWarning,
-        stacklevel=6,
-    )
-    return rows
-
-
-def read_columns(folder: Path, table: TableFile, names: list[str]) -> dict[str, list[str]]:
-    """Read a table whose header is known, column by column."""
-    header, *rows = read_rows(folder, table) or [[]]
-    if header != names:
-        raise ValueError(
-            f"{folder / table.name} has the columns {', '.join(header)}; expected "
-            f"{', '.join(names)}."
-        )
-    if not rows:
-        raise ValueError(f"{folder / table.name} is empty below its header.")
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def as_numbers(where: Any, fields: NDArray[np.str_]) -> FloatArray:
-    """Convert fields to numbers; `where` says in messages what they are from."""
-    try:
-        numbers = fields.astype(np.float64)
+        numbers = np.array(columns).T.astype(np.float64)
     except ValueError as error:
         raise ValueError(f"{where} is damaged: numbers were expected, but {error}.") from error
     if not np.isfinite(numbers).all():

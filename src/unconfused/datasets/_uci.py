@@ -14,44 +14,41 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.datasets._home import (
     RETRIES,
     DataHome,
+    StoredSet,
     Subset,
-    TableFile,
     as_numbers,
     documented,
     downloading,
     find_data_home,
     hand_over,
     parts_of,
-    read_rows,
     what_is_missing,
 )
 
-DIGITS = {
-    "train": TableFile(
-        "optdigits.tra",
-        "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
-        n_columns=65,
-        exact=True,
-    ),
-    "test": TableFile(
-        "optdigits.tes",
-        "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
-        n_columns=65,
-        exact=True,
-    ),
-}
-LETTER = TableFile(
-    "letter-recognition.data",
-    "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
-    n_columns=17,
-    exact=True,
+DIGIT_FEATURES = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+DIGIT_FILES = {"train": "optdigits.tra", "test": "optdigits.tes"}
+DIGITS = StoredSet(
+    "optdigits",
+    [*DIGIT_FEATURES, "class"],
+    {
+        "optdigits.tra": "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
+        "optdigits.tes": "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
+    },
+    archived=True,
 )
 
+LETTER_FILE = "letter-recognition.data"
 N_TRAINING_LETTERS = 16_000
 LETTER_FEATURES = [
     "x-box", "y-box", "width", "high", "onpix", "x-bar", "y-bar", "x2bar",
     "y2bar", "xybar", "x2ybr", "xy2br", "x-ege", "xegvy", "y-ege", "yegvx",
 ]  # fmt: skip
+LETTER = StoredSet(
+    "letter",
+    ["class", *LETTER_FEATURES],
+    {LETTER_FILE: "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"},
+    archived=True,
+)
 
 
 @documented
@@ -96,13 +93,13 @@ def fetch_optdigits(
     >>> X.shape, y[:5]
     ((1797, 64), array([0, 1, 2, 3, 4]))
     """
-    folder = find_data_home(data_home) / "optdigits"
+    folder = find_data_home(data_home) / DIGITS.folder
     parts = [_digits(part, folder, download_if_missing) for part in parts_of(subset)]
     return hand_over(
         fetch_optdigits,
         np.concatenate([data for data, _ in parts]),
         np.concatenate([target for _, target in parts]),
-        feature_names=[f"pixel_{row}_{column}" for row in range(8) for column in range(8)],
+        feature_names=DIGIT_FEATURES,
         target_names=np.arange(10),
         return_X_y=return_X_y,
         as_frame=as_frame,
@@ -110,10 +107,10 @@ def fetch_optdigits(
 
 
 def _digits(part: str, folder: Path, download: bool) -> tuple[FloatArray, IntArray]:
-    table = DIGITS[part]
-    missing = what_is_missing(folder, [table.name])
+    name = DIGIT_FILES[part]
+    missing = what_is_missing(folder, [name])
     if missing is None:
-        rows = as_numbers(folder / table.name, np.array(read_rows(folder, table)))
+        rows = as_numbers(folder / name, [*DIGITS.read(folder, name).values()])
         return rows[:, :-1], rows[:, -1].astype(np.intp)
     if part == "test":
         data, target = load_digits(return_X_y=True)
@@ -173,16 +170,15 @@ def fetch_letter(
 
     $raises
     """
-    folder = find_data_home(data_home) / "letter"
+    folder = find_data_home(data_home) / LETTER.folder
     parts_of(subset)  # refuses others
-    missing = what_is_missing(folder, [LETTER.name])
+    missing = what_is_missing(folder, [LETTER_FILE])
     if missing is None:
-        rows = np.array(read_rows(folder, LETTER))
-        data, target = as_numbers(folder / LETTER.name, rows[:, 1:]), rows[:, 0]
+        letters, *features = LETTER.read(folder, LETTER_FILE).values()
+        data, target = as_numbers(folder / LETTER_FILE, features), np.array(letters)
     else:
         data, target = fetch_from_openml(folder, missing, download=download_if_missing)
-    letters = np.array(list(ascii_uppercase))
-    if unknown := set(target.tolist()) - set(letters.tolist()):
+    if unknown := set(target.tolist()) - set(ascii_uppercase):
         raise ValueError(f"The Letter data in {folder} has classes that are no letters: {unknown}.")
     n_train = N_TRAINING_LETTERS
     chosen = {"all": slice(None), "train": slice(n_train), "test": slice(n_train, None)}[subset]
@@ -191,7 +187,7 @@ def fetch_letter(
         data[chosen],
         target[chosen].astype("U1"),
         feature_names=LETTER_FEATURES,
-        target_names=letters,
+        target_names=np.array(list(ascii_uppercase)),
         return_X_y=return_X_y,
         as_frame=as_frame,
     )

@@ -1,9 +1,10 @@
 """Engines: the only part of the library that sees rows and columns."""
 
+from typing import Any
+
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
-from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import blas_threads_for, thread_pools
 
 __all__ = [
@@ -17,3 +18,11 @@ __all__ = [
     "blas_threads_for",
     "thread_pools",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "LocalEngine":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from unconfused.engines.local.engine import LocalEngine  # loads numba
+
+    return LocalEngine

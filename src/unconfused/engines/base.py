@@ -283,17 +283,13 @@ class RunningMoments:
 
     @property
     def n_features(self) -> int:
-        """Number of features, including the intercept."""
         return int(self.sums.shape[1])
 
     def code_sums(self) -> FloatArray:
-        """Return the weighted sum of the rows with each label code, (2 Q, features)."""
         return self.sums
 
     def second_moment(self) -> FloatArray:
-        """Return the weighted sum of x x' over the rows, (features, features)."""
         return self.second
 
     def feature_squares(self) -> FloatArray:
-        """Return the weighted sum of the rows' squared entries, (features,)."""
         return np.diagonal(self.second).copy() if self.second.ndim == 2 else self.second

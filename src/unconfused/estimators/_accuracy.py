@@ -1,4 +1,4 @@
-"""Accuracy against the truth where it is known: agreement with noisy labels is none."""
+"""Accuracy against the truth where it is known; agreement with noisy labels is not accuracy."""
 
 from __future__ import annotations
 

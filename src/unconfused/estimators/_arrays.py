@@ -190,6 +190,12 @@ def class_scores(X: Any, coef: Any, intercept: Any) -> Any:
     return like(host, X, scores.dtype)
 
 
+def scores_on_host(X: Any, weights: FloatArray) -> FloatArray:
+    """Return the scores of the classes, (n, Q); the last weights are intercepts if X lacks them."""
+    columns = X.shape[1]
+    return np.asarray(to_numpy(X) @ weights[:, :columns].T + weights[:, columns:].sum(axis=1))
+
+
 def fits_into(weights: FloatArray, dtype: Any) -> bool:
     """Whether weights neither overflow nor lose digits in this type."""
     largest, info = np.abs(weights).max(initial=0.0), np.finfo(dtype)

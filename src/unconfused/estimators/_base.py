@@ -17,7 +17,6 @@ from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import Engine, logarithms, posterior, softmax
-from unconfused.engines.local.engine import LocalEngine
 from unconfused.engines.local.threads import thread_count
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import (
@@ -321,10 +320,12 @@ def make_engine(
     *,
     intercept: bool,
     n_threads: int,
-) -> LocalEngine | ArrayEngine:
+) -> Engine:
     """Return the engine for these rows."""
     space = array_space(X)
     if space is None:  # NumPy arrays and CSR matrices
+        from unconfused.engines.local.engine import LocalEngine  # loads numba
+
         return LocalEngine(
             X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
         )

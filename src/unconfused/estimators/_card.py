@@ -18,10 +18,24 @@ def with_card(model: Any, diagram: str) -> str:
     steps = f"{type(model).__name__}, {len(classes)} classes"
     if hasattr(model, "n_iter_"):
         steps += f", fitted in {model.n_iter_:,} steps"
-    more = "unconfused.write_report shows which rows, and how often the model is right"
+    details = [steps, "unconfused.write_report shows which rows"]
+    if said := _accuracy(model):
+        details.insert(0, said)
+    else:
+        details[-1] += ", and on enough checked rows how often the model is right"
     from unconfused._text.html import confusion_card
 
-    return confusion_card(_headline(model), model.confusion_, classes, [steps, more]) + diagram
+    return confusion_card(_headline(model), model.confusion_, classes, details) + diagram
+
+
+def _accuracy(model: Any) -> str:
+    """Say how often the model is right on the checked rows; nothing if no fold held them out."""
+    from unconfused._text.checked_accuracy import accuracy_words, measured
+    from unconfused.estimators.automatic.held_out import checked_predictions
+
+    found = checked_predictions(model)
+    checked = None if found is None else measured(found.predicted, found.truth, found.observed)
+    return "" if checked is None else accuracy_words(checked)
 
 
 def _headline(model: Any) -> tuple[str, str]:

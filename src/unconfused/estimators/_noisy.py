@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,9 @@ from unconfused._labels import (
     MISSING,
     EncodedLabels,
     count_pairs,
+    distinct,
     encode_labels,
+    present,
     refuse_swapped,
     split_missing,
 )
@@ -29,10 +32,14 @@ from unconfused._matrix_labels import (
 )
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes
-from unconfused.confusion.estimation.pooled import counts_shrunk_to_symmetric, pooled_errors
+from unconfused.confusion.estimation.pooled import (
+    FEW_COUNTS,
+    counts_shrunk_to_pooled,
+    counts_shrunk_to_symmetric,
+    pooled_errors,
+)
 from unconfused.confusion.trusted import warn_unless_random
 from unconfused.estimators._arrays import one_column, rows_at, to_numpy
-from unconfused.solvers.preconditioner import Preconditioner
 
 LARGEST_TOTAL = 1e100
 """Largest total of the sample weights; beyond it, sums may not be finite."""
@@ -45,13 +52,10 @@ class NoisyData:
     X: Rows
     labels: EncodedLabels
     sample_weight: FloatArray | None
-    preconditioner: Preconditioner | None = field(default=None, kw_only=True)
-    """Preconditioner of the likelihood, once computed."""
-
     unlabelled: FloatArray | None = field(default=None, kw_only=True)
     """Weights of rows without a label or truth, 0 for others; in `sample_weight` they are 0."""
 
-    @property
+    @cached_property
     def known(self) -> BoolArray:
         """Which rows' truth is known."""
         return self.labels.truth >= 0
@@ -82,6 +86,13 @@ class NoisyData:
         """Whether all rows are in memory, so that any of them can be held out."""
         return True
 
+    def label_counts(self, which: BoolArray | bool = True) -> FloatArray:
+        """Count the observed labels of some rows, (S,)."""
+        seen = which & (self.labels.observed >= 0)
+        weight = None if self.sample_weight is None else self.sample_weight[seen]
+        counts = np.bincount(self.labels.observed[seen], weight, len(self.labels.labels))
+        return counts.astype(np.float64)
+
     def pair_counts(self) -> FloatArray:
         """Count (true class, observed label) over the trusted rows, (Q, S)."""
         labels, n_classes = self.labels, len(self.labels.classes)
@@ -96,9 +107,10 @@ class NoisyData:
 
     def trusted_rows(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
         """Return the trusted rows that are not held out: rows, codes, number of codes, weights."""
-        rows = np.flatnonzero(self.known if held is None else self.known & ~held)
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return rows_at(self.X, rows), self.codes[rows], self.n_codes, weight
+        data = self.eligible
+        rows = np.flatnonzero(data.known if held is None else data.known & ~held)
+        weight = None if data.sample_weight is None else data.sample_weight[rows]
+        return rows_at(data.X, rows), data.codes[rows], data.n_codes, weight
 
     def rows_without(self, held: BoolArray | None) -> tuple[Rows, IntArray, int, FloatArray | None]:
         """Return rows, codes, number of codes and weights, which are 0 for held-out rows."""
@@ -119,6 +131,18 @@ class KnownConfusion:
     source: Literal["given", "guessed", "trusted", "identity"] = "given"
     """Passed as known; estimated from noisy labels alone; counted on trusted rows; no noise."""
 
+    @property
+    def few_counts(self) -> bool:
+        """Whether a row rests on so few counts that C should be refined with the model."""
+        return self.counts is not None and bool((self.counts.sum(axis=1) < FEW_COUNTS).any())
+
+    def shrunk(self) -> KnownConfusion:
+        """Shrink the rows of a C counted on trusted rows towards the average error rate."""
+        if self.source != "trusted" or self.counts is None:
+            return self
+        counts = counts_shrunk_to_pooled(self.counts)
+        return replace(self, matrix=counts / counts.sum(axis=1, keepdims=True), counts=counts)
+
 
 def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
     """Return the observed labels of the rows X, one column of classes."""
@@ -129,8 +153,10 @@ def checked_labels(estimator: Any, y: Any, X: Any) -> Labels:
         )
     labels = one_column(y)
     check_consistent_length(X, labels)
-    present, missing = split_missing(labels, "y", getattr(estimator, "missing_label", None))
-    check_classification_targets(present[~missing])
+    shown = present(*split_missing(labels, "y", getattr(estimator, "missing_label", None)))
+    classes = distinct(shown)
+    # scikit-learn sorts all labels; two of each class suffice, unless most labels are distinct.
+    check_classification_targets(np.tile(classes, 2) if 2 * len(classes) <= len(shown) else shown)
     return labels
 
 
@@ -153,23 +179,30 @@ def encode_noisy(
         _other_labels(y, confusion, named, missing_label) if is_rectangular(confusion) else None
     )
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
-    if without_label(labels).all():
+    if (bare := without_label(labels)).all():
         raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
     _refuse_weights_as_truth(labels)
-    n_rows = np.ones(len(y)) if n_rows is None else n_rows
+    n_rows = np.broadcast_to(1.0, len(y)) if n_rows is None else n_rows  # takes no memory
     refuse_swapped(labels, n_rows)
     if isinstance(missing_label, str) and missing_label == "auto":
-        _warn_of_minus_one(y, labels, n_rows)
-    if len(labels.classes) < 2:
+        _warn_of_minus_one(y, bare, n_rows)
+    refuse_one_class(labels.classes, " Name the others with `classes`.")
+    return labels
+
+
+def refuse_one_class(classes: Labels, advice: str = "") -> None:
+    """Raise if there is nothing to tell apart."""
+    if len(classes) < 2:
         raise ValueError(
             "A classifier needs at least two classes; the labels show only one class, "
-            f"{labels.classes.tolist()[0]!r}. Name the others with `classes`."
+            f"{classes.tolist()[0]!r}.{advice}"
         )
-    return labels
 
 
 def _refuse_weights_as_truth(labels: EncodedLabels) -> None:
     """Raise if truths are fractions or all the same, as when weights are passed in their place."""
+    if np.all(labels.truth == MISSING):
+        return
     strangers = labels.classes[np.setdiff1d(labels.truth[labels.truth >= 0], labels.observed)]
     if labels.classes.dtype.kind == "f" and (strangers % 1 != 0).any():
         raise ValueError(
@@ -218,9 +251,8 @@ def refuse_rows_without_label(labels: EncodedLabels) -> None:
         )
 
 
-def _warn_of_minus_one(y: Labels, labels: EncodedLabels, n_rows: FloatArray) -> None:
+def _warn_of_minus_one(y: Labels, bare: BoolArray, n_rows: FloatArray) -> None:
     """Warn if rows are unlabelled only by a -1 that could also be a class."""
-    bare = without_label(labels)
     if not bare.any():
         return
     _, missing = split_missing(y, "y", None)
@@ -282,22 +314,18 @@ def confusion_for(
         warn_unless_random(counts, data.labels.observed, data.sample_weight)
         uncounted = ~counts.any(axis=1)
         if uncounted.any() and counts.any():
-            _warn_of_uncounted(classes[uncounted])
+            warnings.warn(
+                f"No trusted row with an observed label is of {name_classes(classes[uncounted])}; "
+                "mistakes in its labels are assumed to be as frequent as in those of the other "
+                "classes. Check some of its rows if you can.",
+                ConfusionWarning,
+                stacklevel=5,
+            )
     if not counts.any():
         return identity
     matrix = ConfusionEstimate.from_counts(counts, classes).matrix
     matrix = np.where(counts.any(axis=1, keepdims=True), matrix, pooled_errors(counts))
     return KnownConfusion(matrix, counts, "trusted")
-
-
-def _warn_of_uncounted(classes: Labels) -> None:
-    warnings.warn(
-        f"No trusted row with an observed label is of {name_classes(classes)}; mistakes in its "
-        "labels are assumed to be as frequent as in those of the other classes. Check some of its "
-        "rows if you can.",
-        ConfusionWarning,
-        stacklevel=6,
-    )
 
 
 def unmixing_for(

@@ -20,7 +20,6 @@ from unconfused.confusion.cross_validated import given_splits
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
 from unconfused.confusion.estimation.calibration import posterior_given
 from unconfused.confusion.estimation.class_probabilities import evidence_of
-from unconfused.confusion.estimation.pooled import FEW_COUNTS
 from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import one_column
@@ -30,25 +29,19 @@ from unconfused.estimators.annotators.crowd import (
     are_votes,
     log_vote_chances,
     posterior_of_votes,
-    split_silence,
+    publish_annotators,
 )
 from unconfused.estimators.automatic.held_out import fold_seed
-from unconfused.estimators.automatic.search import FEWEST_LABELS
+from unconfused.estimators.relabel.evidence import FEWEST_LABELS
 from unconfused.estimators.wrapping.average import Average, average_candidates
-from unconfused.estimators.wrapping.base import BaseClassifier
+from unconfused.estimators.wrapping.base import BaseClassifier, Task
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, RoundError, SoftRounds
-from unconfused.estimators.wrapping.task import Task, open_task
+from unconfused.estimators.wrapping.task import open_task
 
 MOST_FITS, MOST_ROUNDS = 30, 4
 """Fits of the classifier, and rounds, that "auto" allows."""
 
-STALE = (
-    "annotators_",
-    "annotator_confusion_",
-    "annotator_silence_",
-    "guessed_confusion_",
-    "_cross_fitted",
-)
+STALE = ("annotators_", "annotator_confusion_", "annotator_silence_", "guessed_confusion_")
 """Attributes that not every fit sets."""
 
 
@@ -56,27 +49,26 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     """Train any classifier on noisy labels, through a confusion matrix.
 
     For models that are not linear: forests, boosted trees, networks, nearest neighbours, or a whole
-    pipeline. The classifier is fitted to the labels; its out-of-fold probabilities are calibrated
-    and unmixed through the matrix, and with the label of each row Bayes' rule gives the posterior
-    of its class. The classifier is then fitted to these pseudo-labels. Further rounds repeat this
-    with better models, as long as held-out labels do not become less likely. Finally the models
-    before and after the rounds, and one fitted to the trusted rows, are averaged with weights
-    estimated on held-out rows.
+    pipeline. The classifier is fitted to the labels. Its out-of-fold probabilities and the matrix
+    give the posterior of each row's class (*pseudo-labels*), to which it is fitted again. Rounds of
+    this are repeated as long as held-out labels do not become less likely. Finally the models
+    before and after the rounds, and one fitted to the trusted rows, are averaged. The steps are
+    described in "My model is not linear" in the guide.
 
     Parameters
     ----------
     estimator : classifier
         Any scikit-learn classifier or pipeline; it is cloned. If its `fit` takes no
-        `sample_weight`, each row is used with its likeliest class, and rows are drawn by their
-        weights. If it has no `predict_proba`, its decision scores are calibrated.
+        `sample_weight`, each row is used with its most likely class only, and rows are sampled by
+        their weights. If it has no `predict_proba`, its decision scores are calibrated.
     confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate, "auto" or None
         ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
-        1. None: counted on the trusted rows; without any, labels are taken as right. "auto": as
-        None, but without trusted rows estimated from the labels, and used as far as it makes
-        held-out labels more likely.
+        1. None: counted on the rows with a `y_true`; without any, labels are taken as right.
+        "auto": as None, but without any `y_true` the matrix is estimated from the noisy labels, and
+        used if held-out labels support it.
     cv : int, splitter or iterable of splits
-        Number of folds: more folds give better out-of-fold predictions and cost more fits. Or
-        splits that test every row once, such as for grouped rows.
+        Number of folds, or splits that test every row once, such as for grouped rows. More folds
+        give better out-of-fold predictions and cost more fits.
     max_rounds : int or "auto"
         Maximum number of rounds. "auto": 4, or as many as 30 fits of the classifier allow; none
         with fewer than 30 rows per class.
@@ -96,17 +88,17 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : the sorted classes
-    estimators_ : the fitted classifiers in the average, one to four. Their own probabilities are
-        not calibrated, and some are those of labels: use `predict_proba` of this object
-    estimator_ : the one with the largest share
+    estimators_ : the fitted classifiers in the average, one to four. Use `predict_proba` of this
+        object instead of theirs, which are not calibrated and may be probabilities of the label
+    estimator_ : the classifier with the largest share in the average
     confusion_ : (Q, Q), the matrix in use, refined or not
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_rounds_ : number of rounds made
     n_fits_ : number of fits of the classifier
-    shares_ : dict, share in the average of the classifier fitted to pseudo-labels ("rounds"), to
-        "labels", to labels and the truth where known ("mixed"; with votes, to majorities), and to
-        "trusted" rows alone
-    trained_on_ : the training set of `estimator_`, as in `shares_`
+    shares_ : dict, share of each classifier in the average, by what it was fitted to: pseudo-labels
+        ("rounds"), the "labels", labels and the truth where known ("mixed"; with votes, their
+        majorities), or the "trusted" rows alone
+    trained_on_ : what `estimator_` was fitted to, as in `shares_`
     history_ : dict of arrays: `relabelled`, the share of the rows whose class changed in each round
     guessed_confusion_ : ConfusionEstimate, if the matrix was estimated from the labels alone
     annotators_, annotator_confusion_ : the annotators, and their matrices (A, Q, Q), if the labels
@@ -118,22 +110,22 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The average is of the logarithms of calibrated probabilities, with the weights that make
-    held-out labels, through the matrix, and truths likeliest; the more rows are trusted, the more
-    it is these alone that count.
+    Logarithms of calibrated probabilities are averaged, with the weights that make held-out truths,
+    and held-out labels given the matrix, most likely. The more rows are trusted, the more the
+    truths decide.
 
     With "auto" and nothing known, the rounds are used if they predict held-out labels through the
-    estimated matrix clearly better than two models predict them without it: one fitted to the
-    labels, and one fitted to pseudo-labels. Otherwise two models are averaged: one fitted to all
-    labels, and one without rows whose label is neither the likeliest one nor, by the estimated
-    matrix, the likeliest class.
+    estimated matrix clearly better than models without it do, and than a model of the labels does
+    through the same matrix. Otherwise two models are averaged: one fitted to all labels, and one
+    without rows whose label is neither the most likely label nor, by the estimated matrix, the most
+    likely class.
 
     With 4 folds there are 4 fits to labels, 6 to try a first round, 4 per round, 4 to the trusted
-    rows and one for each model in the average: at most 30. Pseudo-labels repeat a row for
-    each class of probability 0.05 or more, so that fits of rounds take somewhat longer.
+    rows and one for each model in the average, at most 30. Fits of rounds take somewhat longer,
+    because a row is repeated for each class with a probability of 0.05 or more.
 
-    Ctrl-C ends the rounds, and the average is made of the models so far. An interrupt during its
-    final fits leaves the object as it was before.
+    Ctrl-C ends the rounds, and the models fitted so far are averaged. An interrupt during the final
+    fits leaves the object as it was before.
 
     Examples
     --------
@@ -228,11 +220,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         rounds = SoftRounds(
             X=X,
             base=base,
+            task=task,
             evidence=task.evidence,
-            first=task.first,
-            mixing=task.mixing,
-            crowd=task.crowd,
-            recounts=not task.rules,
             prior_counts=task.prior_counts,
             n_folds=int(self.cv) if splits is None else len(splits),
             splits=splits,
@@ -253,16 +242,13 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
             raise FitInterrupted
         return self
 
-    def _run(self, task: Task, rounds: SoftRounds) -> Average | None:
-        """Make the rounds and average the models; None to fit to the labels as they are."""
+    def _run(self, task: Task, rounds: SoftRounds) -> Average:
+        """Make the rounds and average the models, or take the labels as they are."""
         n_rounds = self._most_rounds(task, rounds.n_folds)
-        if task.labels_are_true or (task.guesses and not n_rounds):
-            return None
-        if task.guesses:
-            rounds.guess_matrix(FEW_COUNTS)
-        with suppress(RoundError):  # the models before it do
-            rounds.rounds(n_rounds)
-        return None if rounds.initial is None else average_candidates(rounds)
+        if not task.labels_are_true and (n_rounds or not task.guesses):
+            with suppress(RoundError):  # the models before it do
+                rounds.rounds(n_rounds)
+        return Average([task.first]) if rounds.initial is None else average_candidates(rounds)
 
     def _most_rounds(self, task: Task, folds: int) -> int:
         if self.max_rounds != "auto":
@@ -274,36 +260,29 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         others = folds + folds * (folds - 1) // 2 + (folds + 1) * simple + 2
         return int(np.clip((MOST_FITS - others) // folds, 1, MOST_ROUNDS))
 
-    def _publish(self, task: Task, rounds: SoftRounds, average: Average | None) -> None:
+    def _publish(self, task: Task, rounds: SoftRounds, average: Average) -> None:
         """Fit the models of the average, and set the fitted attributes."""
         for name in STALE:
             self.__dict__.pop(name, None)
         n_classes, weight = len(task.classes), task.evidence.sample_weight
-        self.shares_, self._components, training = {"labels": 1.0}, None, [rounds.first]
+        self.shares_, self._components = average.shares, average.components
+        matrix, self._cross_fitted = average.matrix, average.found
         posterior = np.eye(n_classes)[task.first.classes]
-        matrix = np.eye(n_classes) if task.guesses else task.evidence.matrix
-        if average is not None:
-            self._cross_fitted, self.shares_ = average.found, average.shares
-            self._components, training = average.components, average.training_sets
-            matrix = matrix if average.matrix is None else average.matrix
-            if average.matrix is not None or task.crowd is not None:
-                posterior = average.found.posterior
-            if rounds.guessed_counts is not None and average.matrix is not None:
-                self.guessed_confusion_ = ConfusionEstimate(
-                    average.matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
-                )
-        self.estimators_ = [rounds.base.fit(rounds.X, one) for one in training]
+        if average.found is not None and (matrix is not None or task.crowd is not None):
+            posterior = average.found.posterior
+        if matrix is not None and rounds.guessed_counts is not None:
+            self.guessed_confusion_ = ConfusionEstimate(
+                matrix, rounds.guessed_counts, task.classes, caveat=CAVEAT
+            )
+        if matrix is None:
+            matrix = np.eye(n_classes) if task.guesses else task.evidence.matrix
+        self.estimators_ = [rounds.base.fit(rounds.X, one) for one in average.training_sets]
         self.estimator_ = self.estimators_[0]
         self.trained_on_ = max(self.shares_, key=self.shares_.__getitem__)
-        if task.crowd is not None and task.annotators is not None:
+        if task.crowd is not None and task.votes is not None:
             consensus = task.crowd.majority() if task.rules else posterior
             counted = weight[:, np.newaxis] * consensus
-            self.annotators_ = task.annotators
-            self.annotator_confusion_, silence = split_silence(
-                annotator_matrices(task.crowd, counted), task.silent
-            )
-            if silence is not None:
-                self.annotator_silence_ = silence
+            publish_annotators(self, task.votes, annotator_matrices(task.crowd, counted))
             answers = task.crowd.counts(counted).sum(axis=0)
             matrix = divide_rows(answers[:, :n_classes], 1.0 / n_classes)
         assert matrix is not None

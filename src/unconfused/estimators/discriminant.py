@@ -19,19 +19,20 @@ from unconfused.solvers.discriminant import fit_discriminant
 class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     """Linear discriminant analysis for noisy labels with a confusion matrix.
 
-    Class means and shares are estimated by inverting the confusion matrix. The total covariance
-    needs no labels; less the covariance of the class means it is that within classes. The weights
-    have a closed form, without local optima or step sizes (beyond 1,000 features, a linear system
-    is solved by conjugate gradients). The inverse amplifies sampling errors, as in `UMAClassifier`;
-    `UnconfusedLogisticRegression` needs no inverse and is more accurate under heavy noise.
+    A quick fit with nothing to tune. Class means and shares are estimated by inverting the
+    confusion matrix; the covariance within classes is the total covariance, which needs no labels,
+    minus that of the class means. The weights have a closed form (beyond 1,000 features, a linear
+    system is solved by conjugate gradients). The inverse amplifies sampling errors, as in
+    `UMAClassifier`; `UnconfusedLogisticRegression` needs no inverse and is more accurate under
+    heavy noise.
 
     Parameters
     ----------
     confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate or None
         ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
         1. A plain array follows `classes`, or sorted order; a DataFrame is aligned by its labels.
-        None: counted on the rows with a `y_true`; without any, labels are taken as right. A
-        singular matrix raises an error.
+        None: counted on the rows with a `y_true`; without any, labels are taken as right. The
+        matrix must not be singular.
     shrinkage : "auto" or float in [0, 1)
         Weight of a scaled identity in the within-class covariance, as in scikit-learn's
         LinearDiscriminantAnalysis. "auto" chooses a ridge by generalized cross-validation on the
@@ -51,7 +52,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     classes_ : the sorted classes
     coef_, intercept_ : the weights; one row per class, or a single row with two classes
     confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
-    labels_ : (S,), what its columns stand for, only if labels are not the classes
+    labels_ : (S,), the labels of the columns of `confusion_`, only if they are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows, shrunk towards
         equal shares by the amount of label noise
     means_ : (Q, d), unmixed class means
@@ -61,8 +62,8 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     -----
     With clean labels and a given `shrinkage` this is scikit-learn's LinearDiscriminantAnalysis.
     Label noise adds scatter to the estimated means, and so to their covariance. The expected
-    scatter is subtracted from it, and two of its standard errors besides. The probabilities assume
-    normal classes with a common covariance.
+    scatter and two of its standard errors are subtracted. The probabilities assume normally
+    distributed classes with a common covariance.
 
     Examples
     --------

@@ -11,77 +11,81 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._typing import ArrayLike, FloatArray, Rows
-from unconfused.engines.local.threads import blas_threads_for
-from unconfused.estimators._base import FitInterrupted, all_at_once
-from unconfused.estimators._likelihood_fits import LikelihoodFits
+from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
+from unconfused.engines.base import Engine
+from unconfused.engines.local.threads import blas_threads_for, n_entries
+from unconfused.estimators._arrays import rows_at
+from unconfused.estimators._base import FitInterrupted, SoftmaxClassifier, all_at_once
+from unconfused.estimators._likelihood_fits import used_columns
 from unconfused.estimators._noisy import (
     NoisyData,
     confusion_for,
     is_open,
     refuse_relabelling,
 )
-from unconfused.estimators._used_columns import UsedColumns
-from unconfused.estimators.annotators.crowd import are_votes, posterior_of_votes
+from unconfused.estimators.annotators.crowd import (
+    are_votes,
+    log_vote_chances,
+    posterior_of_votes,
+)
 from unconfused.estimators.annotators.fit import fit_model_to_votes
 from unconfused.estimators.automatic.choose import Choice
 from unconfused.estimators.dask.data import check_dask
 from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.solvers.likelihood import LikelihoodState
 
+MOST_COPIED, FEWEST_KEPT = 2**23, 0.9
+"""Rows of weight 0, such as a held-out fold, are left out by a copy of the others if these are less
+than a share of `FEWEST_KEPT`, and the rows have at most `MOST_COPIED` entries: passes get shorter.
+"""
 
-class UnconfusedLogisticRegression(LikelihoodFits):
+
+class UnconfusedLogisticRegression(SoftmaxClassifier):
     """Logistic regression for noisy labels, through a confusion matrix.
 
-    Maximises the likelihood of the observed labels: the true class follows the softmax of the
-    scores, and the label follows the true class's row of the confusion matrix. Rows whose truth is
-    known enter with their truth. Nothing is inverted, so noise is not amplified as it is by UMA;
-    probabilities are those of the true classes, and `label_posterior` shows which labels are
-    probably wrong. With ``confusion=None`` and no known truths this is multinomial logistic
-    regression.
+    Predicts the true class. The fit maximises the likelihood of the observed labels: the true class
+    follows the softmax of the scores, and the label follows the row of the confusion matrix that
+    belongs to the true class. Rows with a known truth (`y_true`) enter with their truth.
+    `predict_proba` has the probabilities of the true classes, and `label_posterior` shows which
+    labels are probably wrong.
 
-    By default the penalty, the weight of noisy rows and rounds of relabelling are chosen by
-    cross-validation, without clean labels; see Notes.
+    With the default settings, a fit is a cross-validation that needs no clean labels; see Notes.
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, estimate, None, "auto"
-        ``confusion[t, k]`` is the probability that a row of true class t is labelled k; rows sum to
-        1. An array follows `classes`, or sorted order; frames, whose columns may be labels that are
-        not classes ("unsure"), and estimates are aligned by their labels. None: counted on the rows
-        with a known truth; without any, labels are taken as right, with a `LabelNoiseWarning` if
-        held-out labels show that they are not. "auto": as None, but without known truths the matrix
-        is estimated from features and labels alone (`confusion.from_noisy`) and used if it predicts
-        held-out labels better than trusting them, with a `GuessedConfusionWarning`.
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate, "auto" or None
+        ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
+        1. An array follows `classes`, or the sorted classes; a DataFrame or an estimate is aligned
+        by its labels, and may have columns that are not classes, such as "unsure".
+        None: counted on the rows with a `y_true`; without any, labels are taken as right. "auto":
+        as None, but without any `y_true` the matrix is estimated from the noisy labels, and used
+        if held-out labels support it.
     refine : "auto" or bool
-        Re-estimate the matrix together with the weights, starting from the one given or counted.
-        "auto" does so if the matrix was counted on fewer than 1,000 labels in some row, and keeps a
-        matrix given without counts. With votes, False keeps the annotators' matrices estimated from
-        the votes alone.
+        Whether to re-estimate the matrix together with the weights. "auto" does so if the matrix
+        was counted on fewer than 1,000 labels in some row, and keeps a matrix given without counts.
+        With votes, False keeps the annotators' matrices as estimated from the votes alone.
     prior_strength : float
-        Weight of the counts behind the matrix while it is refined: 1 counts each of them as one
-        row, 0 lets the noisy rows alone decide, larger values keep the matrix closer to the counts.
-        With votes, an annotator's matrix is drawn towards that of all annotators with
+        How much the counts behind the matrix weigh when it is refined: with 1 each of them weighs
+        as much as one row, with 0 the noisy rows alone decide. With votes, the matrix of each
+        annotator is shrunk towards that of all annotators, which weighs as much as
         ``5 * prior_strength`` answers per class.
     noisy_weight : float in [0, 1] or "auto"
         Weight of a noisy row relative to a trusted one. "auto": the largest weight that predicts
         held-out trusted rows as well as the best one does; 1 without trusted rows, and with votes.
     relabel : int or "auto"
-        Maximum number of rounds of relabelling after the fit. A round refits to the classes that
-        rows probably have according to out-of-fold models; labels of doubtful rows count less.
-        Rounds end before held-out labels become less likely. A round takes six fits,
-        and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
+        Maximum number of rounds of relabelling, in which the model is fitted again to the probable
+        classes of the rows. They end before held-out labels become less likely. A round takes six
+        fits, and trying the first takes fifteen. "auto": 4, but none on Dask collections or with
         fewer than 30 rows per class.
     l2 : float or "auto"
         Strength of the penalty: the objective is the weighted mean loss plus ``l2 / 2`` times the
         sum of squared weights, intercepts not included. This is scikit-learn's objective with
         ``C = 1 / (l2 * total weight)``. "auto": chosen by cross-validation.
     class_weight : "balanced", dict, array-like of shape (Q, Q), or None
-        Cost of a mistake by *true* class: "balanced" gives all classes the same total weight, a
-        dict maps classes to weights (1 for others), a matrix has the cost of each prediction
-        (columns) for each true class (rows). `predict` returns the class with the lowest expected
-        cost. Fit and probabilities do not depend on it, so it can be changed by `set_params`
-        without fitting again.
+        Cost of a mistake by *true* class. "balanced" gives all classes the same total weight; a
+        dict maps classes to weights (1 for others); a matrix has the cost of each prediction
+        (columns) for each true class (rows). Only `predict` uses it, so it can be changed by
+        `set_params` without fitting again.
     fit_intercept : bool
         Whether to fit an intercept per class.
     classes : array-like or None
@@ -92,7 +96,8 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     max_iter : int
         Maximum number of optimizer steps of a fit.
     tol : float
-        Stop when neither an entry of the gradient nor the estimated remaining gain exceeds this.
+        The optimizer stops when neither an entry of the gradient nor the estimated remaining gain
+        exceeds this.
     warm_start : bool
         Whether to continue from the weights of the last fit, with its settings; not with votes.
     n_jobs : int or None
@@ -107,56 +112,47 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     classes_ : (Q,), sorted
     coef_, intercept_ : weights as in scikit-learn's LogisticRegression, after calibration
     confusion_ : (Q, S), the matrix in use, refined or not, in the order of `classes_`
-    labels_ : (S,), what its columns stand for, only if labels are not the classes
+    labels_ : (S,), the labels of the columns of `confusion_`, only if they are not the classes
     guessed_confusion_ : ConfusionEstimate, only if the matrix was estimated from noisy labels alone
         (``confusion="auto"``). It is a guess: check rows by hand before relying on it
     class_prior_ : (Q,), estimated share of each true class among the training rows
-    l2_, noisy_weight_ : float, the penalty and the weight in use; of the model through C, where it
-        is averaged with others
+    l2_, noisy_weight_ : float, the penalty and the weight in use; if the model is an average, those
+        of the fit through the matrix
     relabel_ : int, number of rounds made
-    choice_ : dict of arrays with one entry per candidate: `l2`, `noisy_weight`, whether labels were
-        `believed` (taken as right), the held-out `loss`, the `share` in the averaged model (rounds
-        included), and `chosen`, 1 for the one with the largest share. Only if something was chosen
+    choice_ : dict of arrays with one entry per candidate, only if something was chosen: `l2`,
+        `noisy_weight`, whether labels were `believed` (taken as right), the held-out `loss`, the
+        `share` in the averaged model (rounds included), and `chosen`, 1 for the candidate with the
+        largest share
     annotators_, annotator_confusion_ : the annotators and their matrices, (A, Q, Q), if the labels
         were votes; `confusion_` is then that of all answers together
-    annotator_silence_ : (A, Q), chance that an annotator gives no answer, by true class, if some
-        only ever give one label, as rules do, so that their silence is informative. NaN for others
+    annotator_silence_ : (A, Q), probability that an annotator gives no answer, by true class, if
+        some annotators only ever give one label, as rules do; NaN for the others
     cross_fitted_posterior_ : (n, Q), out-of-fold P(true class | row, label) of every training row,
-        if rounds were made; not saved in files
-    noise_depends_on_rows_ : bool, whether rounds found that mistakes depend on more than the class
-        (tested if C was given and noisy rows have weight 1); C then holds only on average
+        if rounds were made or truths weighed several models; not saved in files
+    noise_depends_on_rows_ : bool, whether relabelling found that mistakes depend on more than the
+        class, so that the matrix holds only on average (tested if a matrix was given and noisy rows
+        have weight 1)
     n_iter_ : number of steps
     history_ : dict with the `objective` after every step and, with `relabel`, `relabelled`: the
         share of the rows fitted with another class than before in each round
 
     Notes
     -----
-    Settings left at "auto" are chosen on held-out rows, in up to five folds, by the log-loss at the
-    best temperature: penalties by the truths of trusted rows and by all labels seen through C, or
-    by votes; weights of noisy rows by the truths alone. Penalties are tried in steps of a factor
-    of 3 around 3e-4 times the mean squared distance of a row from the mean, as long as held-out
-    labels become likelier. With fewer than 30 labelled and 3 trusted rows per class nothing is
-    chosen, and that penalty is used. On Dask collections only trusted rows are held out. A class
-    without a trusted row is assumed to have the average error rate, with a `ConfusionWarning`.
+    Settings left at "auto" are chosen on held-out rows. With at least 3 trusted rows per class the
+    model is then an average of up to four, which include one that takes the labels as right and one
+    of the trusted rows alone. Finally the weights are scaled so that probabilities are calibrated;
+    if the matrix was estimated from noisy labels, calibration is not guaranteed. If every setting
+    is a number, the weights minimise the objective, and nothing is scaled. The candidates and
+    criteria are described in "Automatic settings" in ``docs/choosing_a_model.md``.
 
-    With at least 3 trusted rows per class the model is an average of the fit through C (or to the
-    votes), the same after rounds of relabelling, and two simple ones: labels (or the majority of
-    the votes) taken as right, and the trusted rows alone, with the weights that make held-out
-    truths likeliest. An average of linear models is linear.
+    With noise the objective is not convex. Poor optima are rare if the right label is the most
+    frequent one in every class; otherwise only trusted rows can tell which class is which. See
+    "When a local optimum hurts" on the same page.
 
-    Where anything was chosen, or rounds were made, the weights are finally scaled to the
-    temperature at which those held-out truths, labels or votes are likeliest, and intercepts are
-    moved so that class shares stay; without truths these are drawn towards even ones as far as
-    chance explains the label frequencies. `predict_proba` is calibrated if mistakes depend on the
-    class alone. With an estimated matrix this is not guaranteed, as temperature and noise cannot be
-    told apart. With every setting a number the weights minimise the objective, and nothing is
-    scaled.
-
-    With noise the objective is not convex. The fit starts at the solution of the trusted rows;
-    without trusted rows of every class, at the class means seen through C, or at 0 if some class
-    is indistinguishable from noise. Poor optima are rare while the right label is the likeliest of
-    its row of C; beyond that, only trusted rows can tell which class is which. See "When a local
-    optimum hurts" in ``docs/choosing_a_model.md``.
+    Without a matrix or trusted rows, a `LabelNoiseWarning` says if held-out predictions contradict
+    the labels. A `GuessedConfusionWarning` says that an estimated matrix is used, and a
+    `ConfusionWarning` that a class has no trusted row: it is then assumed to have the average error
+    rate.
 
     Examples
     --------
@@ -171,8 +167,9 @@ class UnconfusedLogisticRegression(LikelihoodFits):
     """
 
     _check_dask = check_dask
+    _log_vote_chances = log_vote_chances  # for scorers
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LikelihoodFits._parameter_constraints,
+        **SoftmaxClassifier._parameter_constraints,
         "refine": [StrOptions({"auto"}), "boolean"],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "noisy_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
@@ -247,6 +244,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         """
         self._validate_params()
         stale = ["annotators_", "annotator_confusion_", "annotator_silence_", "_pair_counts"]
+        stale += ["_checked"]
         stale += [] if self._warm_started else ["choice_", "guessed_confusion_"]
         for name in stale:
             self.__dict__.pop(name, None)
@@ -262,41 +260,35 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         known = confusion_for(data, self.confusion, self.classes)
         if known.source == "identity" and hasattr(self, "guessed_confusion_"):
             known = confusion_for(data, self.guessed_confusion_, self.classes)
-        known = self._shrunk(known)
-        self._warn_of_matrix(data, known)
-        whole, used = data.X, UsedColumns.of(data.X)
+        known = known.shrunk()
         if self._warm_started:
             self._refuse_another_problem(data, self._state.weights)
+        whole, used = data.X, used_columns(data.X)
+        places: IntArray | slice = slice(None)
         if used is not None:
-            data = replace(data, X=used.take(whole))
-        data = self._with_preconditioner(data)
-        last = self._state.calibration if self._warm_started else None
-        state = self._first_state(data, known, used)
-        self._publish_labels(data.labels)
+            data = replace(data, X=data.X[:, used])
+            places = np.append(used, whole.shape[1]) if self.fit_intercept else used
         choice = Choice(self, data, known)
+        choice.warn_of_matrix()
+        state = choice.first_state(places)
+        self._publish_labels(data.labels)
         try:
             if state.interrupted:
                 raise KeyboardInterrupt
             choice.choose()
             if choice.known is not known:
-                known, state = choice.known, self._first_state(data, choice.known, used)
+                state = choice.first_state(places)
         except KeyboardInterrupt:
             if state.posterior is None:  # of the means: no model yet
                 raise
             # The search started at the trusted rows' solution: that is the model.
             self.noisy_weight_, state.interrupted = 0.0, True
         if not state.interrupted:
-            settings = self._likelihood(data, known, self.noisy_weight_, self.max_iter)
-            choice.begin(settings, engine := self._engine_without(data, None), state)
-            state = settings.run(engine, state)
-            given = known.matrix if known.source == "given" else None
-            plain = replace(state)
-            rounds = self._relabel_noisy(data, settings, state, given, choice.search)
-            if state.calibration is None and last is not None:
-                state.calibrate(last[0], last[1:], self.fit_intercept)
-            state = choice.conclude(plain, state, rounds)
+            state = choice.fit(state)
         if used is not None:
-            state.weights = used.widen(state.weights)
+            weights = np.zeros((len(state.weights), whole.shape[1] + self.fit_intercept))
+            weights[:, places] = state.weights
+            state.weights = weights
         self._pair_counts = data.pair_counts()
         self._publish(whole, state)
         return self
@@ -323,8 +315,7 @@ class UnconfusedLogisticRegression(LikelihoodFits):
         self.relabel_ = len(state.relabelled)
         if state.relabelled or (self.relabel and self.relabel != "auto"):
             self.history_["relabelled"] = np.array(state.relabelled)
-        shares = state.posterior.sum(axis=0)
-        self.class_prior_ = shares / shares.sum()
+        self.class_prior_ = state.shares()
         self._publish_weights(state.weights, X, self.fit_intercept)
         if state.interrupted:
             raise FitInterrupted
@@ -336,14 +327,32 @@ class UnconfusedLogisticRegression(LikelihoodFits):
                 stacklevel=5,
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the predictions of the training rows, which grow with their number."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_checked", None)
+        return state
+
+    @property
+    def _warm_started(self) -> bool:
+        return self.warm_start and hasattr(self, "_state")
+
+    def _engine(self, X: Rows, codes: IntArray, n_codes: int, weight: FloatArray | None) -> Engine:
+        """Wrap rows, label codes and weights for the solvers."""
+        if weight is not None and n_entries(X) <= MOST_COPIED:
+            kept = np.flatnonzero(weight)
+            if 0 < len(kept) < FEWEST_KEPT * len(weight):
+                X, codes, weight = rows_at(X, kept), codes[kept], weight[kept]
+        return super()._engine(X, codes, n_codes, weight)
+
     @property
     def cross_fitted_posterior_(self) -> FloatArray:
-        """P(true class | row, label) of every training row, (n, Q), if there were rounds."""
+        """P(true class | row, label) of every training row, (n, Q), where the fit found it."""
         state: LikelihoodState | None = getattr(self, "_state", None)
         if state is None or state.row_posterior is None:
             raise AttributeError(
-                "cross_fitted_posterior_ exists only after a fit with rounds of relabelling, and "
-                "is not saved in files; use confusion.rank_label_errors."
+                "cross_fitted_posterior_ exists only after a fit with rounds of relabelling or an "
+                "average of models, and is not saved in files; use confusion.rank_label_errors."
             )
         return state.row_posterior
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
 from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
-from unconfused.estimators._noisy import checked_labels
+from unconfused.estimators._noisy import checked_labels, refuse_one_class
 from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
 
@@ -20,10 +20,10 @@ from unconfused.steps import STEPS, StepRule
 class UltraconservativeClassifier(LinearClassifier):
     """Online linear classifier for clean labels, on which UMA is based.
 
-    Processes one row at a time. A row is a mistake if another class scores at least as high as its
-    own; its own class then moves towards it, and only classes in the error set, those that scored
-    at least as high, move away (Crammer and Singer's ultraconservative additive algorithms; with
-    the ``"perceptron"`` step, the multiclass Perceptron). On data separable with margin θ by a
+    Processes one row at a time. If other classes score at least as high as the row's own class
+    (the *error set*), the weights of its own class move towards the row, and only those of the
+    error set move away. These are Crammer and Singer's ultraconservative additive algorithms; with
+    the ``"perceptron"`` step, it is the multiclass Perceptron. On data separable with margin θ by a
     classifier of unit norm, ``perceptron``, ``uniform`` and ``proportional`` make at most
     ``2 R² / θ²`` mistakes in total (`unconfused.theory.mistake_bound`).
 
@@ -143,11 +143,7 @@ class UltraconservativeClassifier(LinearClassifier):
                 "y holds missing labels; this classifier learns from complete, clean labels. "
                 "Drop those rows."
             )
-        if len(labels.classes) < 2:
-            raise ValueError(
-                "A classifier needs at least two classes; the labels show only one class, "
-                f"{labels.classes.tolist()[0]!r}."
-            )
+        refuse_one_class(labels.classes)
         self.classes_ = labels.classes
         return labels.observed
 

@@ -30,94 +30,76 @@ LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
 
 
 class UMAClassifier(LinearClassifier):
-    """Linear classifier for noisy labels with a known or estimated confusion matrix.
+    """Linear classifier for noisy labels, by updates on sums of rows.
 
     UMA (Louche and Ralaivola, *Unconfused Ultraconservative Multiclass Algorithms*) groups the
-    training rows by predicted class p and inverts the confusion matrix to estimate how many of them
-    are truly of class q, and their sum. This gives one update vector for every pair (p, q): the
-    mean of the rows predicted p that are truly q. The selected pair is used like one clean,
-    misclassified example. With two classes this is the noise-tolerant Perceptron of Bylander and of
-    Blum, Frieze, Kannan and Vempala.
+    training rows by predicted class p. In each group it inverts the confusion matrix to estimate
+    which share is truly of class q, and the sum of these rows. This *update vector* of the pair
+    (p, q) is used like one clean, misclassified example. UMA needs only such sums, so it has
+    `partial_fit` and suits large data. With two classes it is the noise-tolerant Perceptron of
+    Bylander and of Blum, Frieze, Kannan and Vempala.
 
-    By default the algorithm runs in the geometry of the whitened rows, starts from a linear
-    discriminant, stops when no pair is statistically significant, and is then repeated on
-    pseudo-labels (`relabel`). The paper's algorithm is
-    ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with ``error_margin="alpha"``
-    if `alpha` is positive.
+    By default UMA runs on whitened rows, starts from a linear discriminant, stops when no pair is
+    statistically significant, and is then repeated on corrected labels (`relabel`). The paper's
+    algorithm is ``UMAClassifier(C, whiten=False, tol=0.0, fit_intercept=False)``, with
+    ``error_margin="alpha"`` if `alpha` is positive.
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, or None
-        ``confusion[t, k]`` is the probability that a row of true class t has label k. Rows sum to
-        1. A plain array follows the order of `classes`, or of the sorted labels; a DataFrame is
-        aligned by its labels, and its columns may be labels that are not classes ("unsure"). None
-        estimates it from the rows with a `y_true`, shrunk towards equally frequent mistakes as far
-        as the counts are compatible with these, and with `whiten` refined by what a discriminant
-        predicts for rows it was not fitted to; without such rows, labels are assumed clean, and UMA
-        is a batch Perceptron.
+    confusion : array-like of shape (Q, Q) or (Q, S), DataFrame, ConfusionEstimate or None
+        ``confusion[t, k]`` is the probability that a row of true class t has label k; rows sum to
+        1. An array follows `classes`, or the sorted classes; a DataFrame or an estimate is aligned
+        by its labels, and may have columns that are not classes, such as "unsure".
+        None: estimated from the rows with a `y_true`; without any, labels are taken as right.
     selection : {"error", "confusion", "random"} or callable
         Which pair to update next: the one that confuses the most rows, the largest share of its
         true class, or a random one. See `unconfused.selection`.
     step : {"auto", "perceptron", "uniform", "proportional", "mira", "passive_aggressive", \
             "copa"} or callable
-        How an update is distributed over the classes. See `unconfused.steps`. "auto" is the paper's
-        "perceptron" on noisy labels, where long update vectors are the reliable ones, and
-        "passive_aggressive" on pseudo-labels (`relabel`), for a margin.
+        How an update is distributed over the classes; see `unconfused.steps`. "auto" is the paper's
+        "perceptron" on noisy labels, and "passive_aggressive" on corrected labels (`relabel`).
     alpha : float
-        Minimum margin of a prediction; other rows are ignored.
+        Minimum margin of a prediction; rows with a smaller margin are ignored.
     error_margin : float or "alpha"
-        A class is in the error set of an update vector if it outscores the true class there by at
-        least this margin. The paper uses `alpha`. The default is 0: update vectors are means over
-        all rows, so those of a rare mistake have small scores, which never reach a fixed margin.
+        An update lowers the scores of the classes that outscore the true class on the update vector
+        by at least this margin. The paper uses `alpha`. The default is 0, because vectors of rare
+        mistakes are short and would never reach a fixed margin.
     init : {"auto", "zero", "means"}
-        Initial weights. "zero" is the paper's choice. "means" starts from the unmixed class means,
-        a nearest-mean classifier; with `whiten`, from a linear discriminant whose means are
-        re-estimated from the rows it assigns to each class, followed by ten updates of all pairs at
-        once, each vector shrunk by its sampling noise. `n_iter_` counts none of this. "auto" is
-        "means" with `whiten`, or if labels are noisy and `tol` is "auto"; else, and for
-        `partial_fit`, "zero".
+        Initial weights. "zero" is the paper's choice. "means" starts from class means estimated
+        through the matrix; with `whiten`, from a linear discriminant and ten updates of all pairs
+        at once, which `n_iter_` does not count. "auto" is "means" with `whiten`, or if labels are
+        noisy and `tol` is "auto"; else, and for `partial_fit`, "zero".
     average : bool
         Whether to use the average of the weights over all updates instead of the last ones.
     whiten : bool or "auto"
-        Whether to run in whitened geometry: steps are ``P z`` and norms ``sqrt(z' P z)`` with
-        ``P = (S + ridge)^-1`` and S the covariance of the rows, as in the second-order Perceptron.
-        The ridge is chosen by generalized cross-validation of the unmixed labels. Up to 1,000
-        features, arrays take a whitened copy of the rows; wider or sparse rows are scaled by the
-        variances only, and CSR stays CSR. `partial_fit` uses the covariance of all chunks so far.
-        "auto" is True unless labels are assumed clean. Rows without variance, or of extreme scale,
-        are not whitened.
+        Whether to account for the covariance of the rows, as the second-order Perceptron does.
+        "auto" does so unless labels are assumed clean. Takes a copy of the rows; sparse rows, and
+        rows with more than 1,000 features, are only scaled by their variances.
     max_iter : int or "auto"
         Maximum number of updates. "auto" is 10 for each pair of classes, at least 1,000.
     tol : float or "auto"
-        Stopping tolerance: training stops when no update vector has a norm above it. "auto" stops
-        when no pair is statistically significant.
+        Training stops when no update vector has a norm above this. "auto" stops when no pair is
+        statistically significant.
     relabel : int or "auto"
-        Number of rounds of relabelling. A round replaces every label by the likeliest class given
-        the row and its label, weighted by its probability, and runs the noise-free algorithm on
-        these, with averaged weights and few updates: at most one per pair of classes, and none once
-        it contradicts no more labels than are expected to be wrong. Rounds end early if mistakes
-        turn out to depend on the rows. "auto": 2, or 1 with more than 50,000 rows; none with fewer
-        than ten rows per degree of freedom or if labels are not classes. With three trusted rows
-        per class and `whiten`, the weights are then averaged with those of two discriminants, one
-        of the labels taken as right and one of the trusted rows alone, if that predicts more of the
-        held-out truths; this takes up to five fits more, and `class_weight` excludes it. Neither is
-        done on Dask collections, if `alpha` is positive, or if one of `init`, `tol` and `max_iter`
-        is not "auto".
+        Number of rounds of relabelling. A round replaces every label by the most likely class given
+        the row and its label, and runs the noise-free algorithm on these. "auto": 2, or 1 with more
+        than 50,000 rows, and none with few rows per feature or where mistakes turn out to depend on
+        the rows. With trusted rows, the model is then averaged with simpler ones; see Notes.
     fit_intercept : bool
         Whether to fit an intercept.
     keep_updates : bool
-        Whether to keep the update vectors as `updates_`: estimated sums of rows of one true class,
-        divided by the number of all rows, to train any other learner on.
+        Whether to keep the update vectors as `updates_`, for example to train another learner on
+        them.
     class_weight : "balanced", dict, array-like of shape (Q, Q), or None
-        What a mistake costs, by *true* class: "balanced" weighs every class alike, however rare, so
-        that the confusion rate counts instead of the error; a dict maps classes to weights (1 for
-        others); a matrix has the cost of each prediction (columns) for each true class (rows), in
-        the order of `confusion`. Update vectors are multiplied by the cost of their mistake.
+        Cost of a mistake by *true* class. "balanced" gives all classes the same total weight; a
+        dict maps classes to weights (1 for others); a matrix, in the order of `confusion`, has the
+        cost of each prediction (columns) for each true class (rows). Update vectors are multiplied
+        by the cost of their mistake.
     classes : array-like or None
-        All classes, if some may be missing from the observed labels; also the order of a plain
-        `confusion`.
+        All classes, if some may be missing from the labels; also the order of a plain `confusion`.
     missing_label : "auto" or a value
-        A missing label in `y` and `y_true`, besides None and NaN; "auto": -1 if unambiguous.
+        A value that marks missing labels in `y` and `y_true`, besides None and NaN. "auto": -1
+        among integer labels, where that is unambiguous; None: no other value.
     warm_start : bool
         Whether to continue from the weights of the last fit.
     n_jobs : int or None
@@ -132,14 +114,29 @@ class UMAClassifier(LinearClassifier):
     classes_ : the sorted classes
     coef_, intercept_ : the weights; one row per class, or a single row with two classes
     confusion_ : (Q, S), the confusion matrix used, in the order of `classes_`
-    labels_ : (S,), what its columns stand for, only if labels are not the classes
+    labels_ : (S,), the labels of the columns of `confusion_`, only if they are not the classes
     class_prior_ : (Q,), estimated share of each true class among the training rows
     n_iter_, relabel_ : number of updates, those of all rounds included, and number of rounds
     history_ : dict of arrays with one entry per update: `predicted` and `true` (indices of the pair
         in `classes_`), `norm` of the update vector, `noise` (expected norm of its sampling error),
         `significance` (estimated mass over its standard error), `step` (of the true class)
-    updates_ : the update vectors, one row each, with ``keep_updates=True``
+    updates_ : the update vectors, one row each, with ``keep_updates=True``: estimated sums of rows
+        of one true class, divided by the number of all rows
     stopped_ : reason why the fit stopped
+
+    Notes
+    -----
+    A matrix estimated from rows with a `y_true` is shrunk towards equally frequent mistakes, and
+    with `whiten` refined on all rows.
+
+    With three trusted rows per class and `whiten`, the weights are averaged with those of two
+    discriminants, one of the labels taken as right and one of the trusted rows alone, if the
+    average predicts more held-out truths. This takes up to five more fits, and is not done with
+    `class_weight`.
+
+    Averaging, and the automatic choice of rounds, require that `relabel`, `init`, `tol` and
+    `max_iter` are all "auto"; they are not done on Dask collections or if `alpha` is positive. "UMA
+    by default" in ``docs/theory.md`` describes all stages of a fit.
 
     Examples
     --------
@@ -271,10 +268,10 @@ class UMAClassifier(LinearClassifier):
 
         The update vector is computed from this chunk alone, and only the weights are kept. With
         chunks as large as the batch algorithm needs (`unconfused.theory.sample_size`), O(1/margin²)
-        chunks suffice for separable classes; smaller chunks give noisier vectors, and `tol="auto"`
-        skips chunks without a significant pair. If the confusion matrix is not given, it is counted
-        over the trusted rows of all chunks so far; classes without trusted rows are taken to be
-        mislabelled like the others. `class_prior_` refers to the last chunk.
+        chunks suffice for separable classes. Smaller chunks give noisier vectors; with
+        ``tol="auto"``, chunks without a significant pair are skipped. If the confusion matrix is
+        not given, it is counted on the trusted rows of all chunks so far; classes without trusted
+        rows are assumed to be mislabelled like the others. `class_prior_` refers to the last chunk.
 
         Parameters
         ----------

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unconfused._arguments import check_weight
-from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_labels, label_array
+from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_complete, encode_labels
 from unconfused._matrix import Unmixing, make_unmixing
 from unconfused._matrix_labels import align_confusion, aligned_counts, confusion_classes
-from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-
-
-@dataclass(frozen=True)
-class LabelsAndPredictions:
-    """Codes of labels, known truths and predictions, with weights."""
-
-    labels: EncodedLabels
-    predicted: IntArray
-    weight: FloatArray
-    unmixing: Unmixing | None
+from unconfused._typing import ArrayLike, FloatArray, IntArray
 
 
 def read_predictions(
@@ -34,42 +23,32 @@ def read_predictions(
     sample_weight: ArrayLike | None = None,
     missing_label: Any = "auto",
     name: str = "predictions",
-) -> LabelsAndPredictions:
-    """Check and encode what a score is computed from.
+) -> tuple[EncodedLabels, IntArray, FloatArray, Unmixing | None]:
+    """Check and encode what a score is computed from: labels, predictions, weights and C.
 
     Predictions are complete, so a -1 among them is a class, and then it is one in `y` too.
     """
     named = classes
     if named is None and confusion is not None:
         named = confusion_classes(confusion)
-    predicted = encode_predictions(predictions, None, name)
     if named is None:
-        if isinstance(missing_label, str) and -1 in predicted.classes.tolist():
+        predicted = encode_complete(predictions, None, name).classes.tolist()
+        if isinstance(missing_label, str) and -1 in predicted:
             missing_label = None
-        shown = encode_labels(y, y_true, missing_label=missing_label).classes
-        every = label_array([*shown.tolist(), *predicted.classes.tolist()])
-        named = encode_labels(every, missing_label=None).classes
+        shown = encode_labels(y, y_true, missing_label=missing_label).classes.tolist()
+        named = encode_labels([*shown, *predicted], missing_label=None).classes
     labels = encode_labels(y, y_true, classes=named, missing_label=missing_label)
-    predicted = encode_predictions(predictions, labels.classes, name)
-    n_rows = len(labels.observed)
-    refuse_other_length(predicted.observed, n_rows, name)
+    codes, n_rows = (
+        encode_complete(predictions, labels.classes, name).observed,
+        len(labels.truth),
+    )
+    refuse_other_length(codes, n_rows, name)
     unmixing = None
     if confusion is not None:
         matrix = align_confusion(confusion, labels.classes, classes)
         counts = aligned_counts(confusion, labels.classes)
         unmixing = make_unmixing(matrix, labels.classes, counts=counts)
-    weight = check_weight(sample_weight, n_rows)
-    return LabelsAndPredictions(labels, predicted.observed, weight, unmixing)
-
-
-def encode_predictions(
-    predictions: ArrayLike, classes: Labels | None, name: str = "predictions"
-) -> EncodedLabels:
-    """Encode predictions, none of which may be missing."""
-    encoded = encode_labels(predictions, classes=classes, missing_label=None)
-    if np.any(encoded.observed == MISSING):
-        raise ValueError(f"{name} must not hold missing labels (None or NaN).")
-    return encoded
+    return labels, codes, check_weight(sample_weight, n_rows), unmixing
 
 
 def refuse_other_length(predicted: Any, n_rows: int, name: str) -> None:
@@ -94,20 +73,19 @@ def corrected_accuracy(
     whose expectation is 1 if the prediction is right and 0 otherwise. The estimate can be above 1
     or below 0; clipping it would introduce a bias.
 
-    The standard error grows with the entries of the inverse. With two classes flipped at rate r it
-    is that of the agreement with the labels, divided by ``1 - 2 r``: at r = 0.4, five times as
-    large. The difference of two similar models on the same rows has a smaller error than each of
-    them.
+    The standard error grows with the entries of the inverse. If the labels of two classes are
+    flipped with probability r, it is that of the agreement with the labels divided by ``1 - 2 r``:
+    at r = 0.4, five times as large. The difference of two similar models on the same rows has a
+    smaller error than the accuracy of each.
 
     Parameters
     ----------
     y : observed labels of rows the model was not trained on; rows without one are left out
     y_pred : predicted labels
-    confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate
-        ``confusion[t, k]``: the probability that a row of true class t has label k. A singular
-        matrix is an error, an ill-conditioned one a warning.
-    classes : all classes, and the order of a plain `confusion`. By default those it is labelled
-        with, or those that occur in `y` and `y_pred`, sorted
+    confusion : ``confusion[t, k]`` is the probability that a row of true class t has label k. A
+        singular matrix raises an error, an ill-conditioned one gives a warning
+    classes : all classes, and the order of a plain `confusion`. By default the labels of
+        `confusion` if it has any, or those that occur in `y` and `y_pred`, sorted
     sample_weight : frequency weight of every row
     return_error : whether to return the standard error too
     missing_label : value that marks missing labels in `y`, besides None and NaN. "auto": -1, where
@@ -115,10 +93,9 @@ def corrected_accuracy(
 
     Returns
     -------
-    accuracy : float
-    error : float
-        Only with `return_error`: the standard error. If `confusion` is an estimate with counts, it
-        includes their sampling error, assuming that they come from other rows. NaN with one row.
+    The accuracy and, with `return_error`, its standard error. If `confusion` is an estimate with
+    counts, that includes their sampling error, assuming that they come from other rows. It is NaN
+    with one row
 
     Examples
     --------
@@ -129,7 +106,7 @@ def corrected_accuracy(
     >>> corrected_accuracy(y, y_pred, [[0.5, 0.5], [0.0, 1.0]])
     1.0
     """
-    read = read_predictions(
+    labels, predicted, weight, unmixing = read_predictions(
         y,
         y_pred,
         confusion,
@@ -138,10 +115,9 @@ def corrected_accuracy(
         missing_label=missing_label,
         name="y_pred",
     )
-    labelled, unmixing = read.labels.observed != MISSING, read.unmixing
     assert unmixing is not None
-    observed, predicted = read.labels.observed[labelled], read.predicted[labelled]
-    weight = read.weight[labelled]
+    labelled = labels.observed != MISSING
+    observed, predicted, weight = labels.observed[labelled], predicted[labelled], weight[labelled]
     if not weight.sum() > 0:
         raise ValueError("There are no labelled rows (of positive weight) to score against.")
     hits = unmixing.coefficients[observed, predicted]

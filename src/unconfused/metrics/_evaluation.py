@@ -7,9 +7,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from unconfused._labels import MISSING, count_pairs
+from unconfused._arguments import check_count, check_inner_share
+from unconfused._labels import MISSING, count_pairs, encode_complete
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.metrics._corrected import encode_predictions, read_predictions, refuse_other_length
+from unconfused.metrics._corrected import read_predictions, refuse_other_length
 from unconfused.metrics._joint import JointTable
 
 T = TypeVar("T", float, FloatArray)
@@ -42,11 +43,12 @@ class ScoreInterval(Generic[T]):
 class NoisyEvaluation:
     """Scores of predictions against the truth, estimated from noisy labels, with intervals.
 
-    The table of labels and predictions is unmixed by the inverse of the confusion matrix into the
-    table of true classes and predictions, and every score is computed from that table. Trusted
-    rows enter with their true label and are combined with the others for the least variance.
-    Intervals come from simulated tables. They include the uncertainty of `confusion` if it is an
-    estimate with counts, which must not come from the rows evaluated here.
+    Use it to evaluate a model on test labels that are noisy. The inverse of the confusion matrix
+    converts the table of labels and predictions into the table of true classes and predictions,
+    from which every score is computed. Trusted rows enter with their true label and are combined
+    with the others for the least variance. Intervals come from simulated tables. If `confusion` is
+    an estimate with counts, they include its uncertainty; its counts must come from other rows than
+    those evaluated here.
 
     Scores and ends of intervals are clipped to their range; `corrected_accuracy` is not.
 
@@ -55,17 +57,16 @@ class NoisyEvaluation:
     y : observed labels of rows the model was not trained on. Rows with neither a label nor a true
         label are left out
     predictions : predicted labels
-    confusion : array-like of shape (Q, Q), DataFrame or ConfusionEstimate, optional
-        ``confusion[t, k]``: the probability that a row of true class t has label k, independently
-        of the prediction. Without it only the trusted rows are used.
-    y_true : true labels where known, missing elsewhere. The trusted rows must be a random sample,
-        not the most suspicious rows, for example
+    confusion : ``confusion[t, k]`` is the probability that a row of true class t has label k,
+        whatever the prediction. Without it only the trusted rows are used
+    y_true : true labels where known, missing elsewhere. The trusted rows must be a random sample;
+        the most suspicious rows, for example, are not
     sample_weight : frequency weight of every row
-    classes : all classes, and the order of a plain `confusion`. By default those it is labelled
-        with, or those that occur, sorted
+    classes : all classes, and the order of a plain `confusion`. By default the labels of
+        `confusion` if it has any, or those that occur, sorted
     missing_label : value that marks missing labels in `y` and `y_true`, besides None and NaN.
         "auto": -1, where that is unambiguous
-    level : coverage of the intervals, of each score on its own
+    level : coverage of the intervals, for each score separately
     n_draws : number of simulated tables
     random_state : seed of the simulation
 
@@ -76,10 +77,12 @@ class NoisyEvaluation:
     accuracy : share of correct predictions, as a `ScoreInterval`, like all scores
     balanced_accuracy : mean recall of the classes that occur (macro-averaged recall)
     precision : share of correct predictions among those of each class; 0 if it is never predicted
-    recall : share of the rows of each class that are predicted so; NaN for an absent class
+    recall : share of the rows of each class that are predicted correctly; NaN for an absent class
     f1 : harmonic mean of precision and recall of each class
-    macro_precision, macro_f1 : their means over the classes that occur or are predicted
-    confusion_matrix : shares of (true class, prediction): errors of the model, not of the labels
+    macro_precision, macro_f1 : means of `precision` and `f1` over the classes that occur or are
+        predicted
+    confusion_matrix : share of each pair (true class, prediction): errors of the model, not of the
+        labels
     prevalence : share of each true class
 
     Examples
@@ -125,12 +128,9 @@ class NoisyEvaluation:
     ) -> None:
         if confusion is None and y_true is None:
             raise ValueError("Pass the confusion matrix of the labels, true labels, or both.")
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1; got {level!r}.")
-        if n_draws < 2:
-            raise ValueError(f"n_draws must be at least 2; got {n_draws!r}.")
-        self.level, self.n_draws, self.random_state = level, n_draws, random_state
-        read = read_predictions(
+        self.level = check_inner_share(level, "level")
+        self.n_draws, self.random_state = check_count(n_draws, "n_draws", 2), random_state
+        self._labels, self._predicted, self._weight, self._unmixing = read_predictions(
             y,
             predictions,
             confusion,
@@ -139,37 +139,27 @@ class NoisyEvaluation:
             sample_weight=sample_weight,
             missing_label=missing_label,
         )
-        self.classes: Labels = read.labels.classes
-        self._observed, self._truth = read.labels.observed, read.labels.truth
-        self._predicted, self._weight, self._unmixing = read.predicted, read.weight, read.unmixing
+        self.classes: Labels = self._labels.classes
         self._joint = self._table(self._predicted, len(self.classes))
         self.n_noisy = float(self._joint.noisy.sum())
         self.n_trusted = float(self._joint.trusted.sum())
         if not self.n_noisy + self.n_trusted > 0:
             raise ValueError("There are no labelled rows (of positive weight) to score against.")
-        vars(self).update(self._scores())
+        table = self._joint.estimate
+        draws = self._joint.draws(self.n_draws, self.random_state)
+        batches = [_scores_of(drawn, table) for drawn in draws]
+        for name, value in _scores_of(table, table).items():
+            drawn = np.concatenate([one[name] for one in batches])
+            setattr(self, name, self._interval(value, drawn))
 
     def _table(self, columns: IntArray, n_columns: int) -> JointTable:
         """Count labels and truths by column; a row with both is a trusted row."""
-        trusted = self._truth != MISSING
-        noisy = ~trusted & (self._unmixing is not None)
+        observed, truth, size = self._labels.observed, self._labels.truth, len(self.classes)
+        noisy = np.where((truth == MISSING) & (self._unmixing is not None), observed, MISSING)
         by_label, by_truth = (
-            count_pairs(
-                codes[rows], columns[rows], len(self.classes), self._weight[rows], n_columns
-            )
-            for codes, rows in ((self._observed, noisy), (self._truth, trusted))
+            count_pairs(codes, columns, size, self._weight, n_columns) for codes in (noisy, truth)
         )
         return JointTable(by_label, by_truth, self._unmixing)
-
-    def _scores(self) -> dict[str, ScoreInterval[Any]]:
-        table = self._joint.estimate
-        value = _scores_of(table, table)
-        draws = self._joint.draws(self.n_draws, self.random_state)
-        batches = [_scores_of(drawn, table) for drawn in draws]
-        return {
-            name: self._interval(value[name], np.concatenate([one[name] for one in batches]))
-            for name in value
-        }
 
     def _interval(
         self, value: FloatArray, draws: FloatArray, lowest: float = 0.0
@@ -191,20 +181,14 @@ class NoisyEvaluation:
     def compare(self, other_predictions: ArrayLike) -> ScoreInterval[float]:
         """Return by how much these predictions are more accurate than others on the same rows.
 
-        Rows on which both agree add nothing to the difference, so its interval is often much
-        narrower than those of the two accuracies.
+        The interval of the difference is often much narrower than those of the two accuracies,
+        because rows on which both models agree do not contribute to it.
 
-        Parameters
-        ----------
-        other_predictions : predictions of another model
-
-        Returns
-        -------
-        ScoreInterval
-            Accuracy of `predictions` minus that of `other_predictions`.
+        The result is the accuracy of `predictions` minus that of `other_predictions`.
         """
-        other = encode_predictions(other_predictions, self.classes).observed
-        refuse_other_length(other, len(self._predicted), "other_predictions")
+        name = "other_predictions"
+        other = encode_complete(other_predictions, self.classes, name).observed
+        refuse_other_length(other, len(self._predicted), name)
         size = len(self.classes)
         pairs = np.where(other == self._predicted, 0, 1 + self._predicted * size + other)
         pairs, columns = np.unique(np.append(0, pairs), return_inverse=True)

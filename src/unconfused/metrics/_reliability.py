@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
+from unconfused._text.wrong_labels import share_interval
 from unconfused._typing import FloatArray, IntArray
-
-JEFFREYS = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,17 +57,9 @@ def reliability_curve(
     if len(probability) == 0:
         raise ValueError("There is no row to compare predictions with.")
     chances = np.asarray(probability, dtype=np.float64)
-    came = np.zeros(chances.shape)
-    came[np.arange(len(chances)), codes] = 1.0
-    places = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1).ravel()
-    count = np.bincount(places, minlength=n_bins)
-    kept = count > 0
-    hits = np.bincount(places, came.ravel(), n_bins)[kept]
-    sums, count = np.bincount(places, chances.ravel(), n_bins)[kept], count[kept]
-    return ReliabilityCurve(
-        sums / count,
-        hits / count,
-        betaincinv(hits + JEFFREYS, count - hits + JEFFREYS, 0.025),
-        betaincinv(hits + JEFFREYS, count - hits + JEFFREYS, 0.975),
-        count,
-    )
+    places = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
+    hits = np.bincount(places[np.arange(len(chances)), codes], minlength=n_bins)
+    sums, count = np.bincount(places.ravel(), chances.ravel(), n_bins), np.bincount(places.ravel())
+    kept = np.flatnonzero(count)
+    hits, sums, count = hits[kept], sums[kept], count[kept]
+    return ReliabilityCurve(sums / count, hits / count, *share_interval(hits, count), count)

@@ -116,15 +116,8 @@ class ConfusionScorer(_Scorer):
         elif order is None:
             named = confusion_classes(confusion)
             order = _classes_of(estimator) if named is None else named
-        return self.measure(
-            estimator,
-            X,
-            y,
-            confusion,
-            classes=order,
-            sample_weight=sample_weight,
-            missing_label=getattr(last, "missing_label", "auto"),
-        )
+        missing_label = getattr(last, "missing_label", "auto")
+        return self.measure(estimator, X, y, confusion, order, sample_weight, missing_label)
 
     __call__ = score
 
@@ -132,20 +125,17 @@ class ConfusionScorer(_Scorer):
 def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
     """Make a scorer: the accuracy on the rows whose truth is known.
 
-    A fold without a known truth is an error. `metrics.trusted_accuracy` is one such scorer, ready
-    to use.
+    A fold without a known truth raises an error. `metrics.trusted_accuracy` is such a scorer with
+    ``y_true=None``.
+
+    It is called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``. Use
+    `set_score_request` to request the weights too, or another name.
 
     Parameters
     ----------
-    y_true : pandas Series, optional
-        The truth by row label, for searches over pandas data without metadata routing; rows that
-        are missing in it have no known truth. None: `y_true` is requested by metadata routing.
-
-    Returns
-    -------
-    TrustedScorer
-        Called as ``scorer(estimator, X, y, y_true=None, sample_weight=None)``. Use
-        `set_score_request` to request the weights too, or another name.
+    y_true : pandas Series of the truth, matched with the index of pandas data, for searches without
+        metadata routing. Rows that are not in it have no known truth. None: `y_true` is requested
+        by metadata routing
 
     Examples
     --------
@@ -172,8 +162,9 @@ def trusted_accuracy_scorer(y_true: Any = None) -> TrustedScorer:
 def trusted_log_loss_scorer(y_true: Any = None) -> TrustedScorer:
     """Make a scorer: the negated log-loss of the rows whose truth is known.
 
-    It needs `predict_proba`, and distinguishes models that predict the same classes. Otherwise as
-    `trusted_accuracy_scorer`; `metrics.trusted_log_loss` is one such scorer, ready to use.
+    It needs `predict_proba`. Unlike the accuracy, it also distinguishes models that predict the
+    same classes. Parameters are those of `trusted_accuracy_scorer`; `metrics.trusted_log_loss` is
+    such a scorer with ``y_true=None``.
 
     Examples
     --------
@@ -193,24 +184,22 @@ def noisy_log_likelihood_scorer(
 ) -> ConfusionScorer:
     """Make a scorer: the mean log-likelihood of the observed labels through C.
 
-    The mean of ``log sum_q C[q, y] P(q | x)``. If C is right and invertible, the true probabilities
-    have the highest expected score. Nothing is inverted, so this is the score with the least
-    variance that needs no truth. If each model is scored with its own C, a model that has learnt
-    the noisy labels, with a C without noise, can score as well as one that has learnt the truth:
-    pass `confusion` if it is known. `metrics.noisy_log_likelihood` is the scorer with each model's
-    own C; it also takes votes, as columns of `y` or as `confusion.Votes`.
+    The score is the mean of ``log sum_q C[q, y] P(q | x)``. If C is right and invertible, the true
+    probabilities have the highest expected score. As nothing is inverted, it has the least variance
+    of the scores that need no truth.
+
+    Pass `confusion` if it is known. Otherwise each model is scored with its own C, and a model that
+    has learnt the noisy labels, and whose C has no noise, can score as well as one that has learnt
+    the truth. `metrics.noisy_log_likelihood` is the scorer without `confusion`; it also takes
+    votes, as columns of `y` or as `confusion.Votes`.
+
+    It is called as ``scorer(estimator, X, y, sample_weight=None)``; the model must have
+    `predict_proba`.
 
     Parameters
     ----------
-    confusion : array-like of shape (Q, Q), DataFrame, ConfusionEstimate or None
-        Rows are true classes, columns observed labels. None: the model's `confusion_`.
+    confusion : rows are true classes, columns observed labels. None: the model's `confusion_`
     classes : all classes, and the order of a plain `confusion`; by default the model's
-
-    Returns
-    -------
-    ConfusionScorer
-        Called as ``scorer(estimator, X, y, sample_weight=None)``; the model must have
-        `predict_proba`.
 
     Examples
     --------
@@ -233,8 +222,8 @@ def corrected_accuracy_scorer(
 ) -> ConfusionScorer:
     """Make a scorer: `corrected_accuracy`, estimated from noisy labels through C.
 
-    It needs no probabilities. Parameters are those of `noisy_log_likelihood_scorer`; pass a matrix
-    if the candidates differ in theirs.
+    It needs no probabilities. Parameters are those of `noisy_log_likelihood_scorer`. Pass a matrix
+    if the models to compare have different ones.
 
     Examples
     --------
@@ -299,7 +288,7 @@ def _log_probability_of_truth(
     classes = _classes_of(estimator)
     probability = _probabilities(estimator, X, classes, len(truth))
     codes = encode_labels(truth[known], classes=classes, missing_label=None).observed
-    return _log(probability[known][np.arange(len(codes)), codes])
+    return _log(probability[known, codes])
 
 
 def _likelihood(
@@ -307,7 +296,6 @@ def _likelihood(
     X: Rows,
     y: ArrayLike,
     confusion: Any,
-    *,
     classes: ArrayLike,
     sample_weight: ArrayLike | None,
     missing_label: Any,
@@ -334,7 +322,10 @@ def _likelihood_of_votes(estimator: Any, X: Rows, y: Any, sample_weight: ArrayLi
     return _mean(values, sample_weight, voted, "vote")
 
 
-def _corrected(estimator: Any, X: Rows, y: ArrayLike, confusion: Any, **settings: Any) -> float:
+def _corrected(
+    estimator: Any, X: Rows, y: ArrayLike, confusion: Any, classes: Any, weight: Any, missing: Any
+) -> float:
+    settings = {"classes": classes, "sample_weight": weight, "missing_label": missing}
     return float(corrected_accuracy(y, estimator.predict(X), confusion, **settings))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._arguments import own_stream
-from unconfused._labels import MISSING, EncodedLabels, encode_labels
+from unconfused._labels import encode_complete
 from unconfused._matrix_labels import align_confusion, confusion_classes, confusion_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Seed
 
@@ -19,24 +19,17 @@ def corrupt_labels(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        True labels: integers, strings or booleans, without missing values. -1 is an ordinary label
-        here.
-    confusion : array-like of shape (n_classes, n_classes), DataFrame or estimate
-        Probability of each observed label (columns) given the true class (rows). A DataFrame,
-        or an object with a `classes` attribute, is aligned by its labels. The columns of a
-        DataFrame may be other labels than classes (`label_sets`).
-    random_state : int, RandomState, Generator or None
-        The same seed and the same input give the same labels. A number seeds a stream of the noise
-        alone: data drawn with the same number stay independent of it. A RandomState or Generator
-        is drawn from as it is.
-    classes : array-like of shape (n_classes,), optional
-        Classes in the order of a plain array. By default the sorted labels in `y`.
+    y : true labels, without missing values; -1 is a label like any other
+    confusion : probability of each observed label (columns) given the true class (rows). A
+        DataFrame, or an object with a `classes` attribute, is aligned by its labels. The columns of
+        a DataFrame may be other labels than classes (`label_sets`)
+    random_state : the same seed and the same input give the same labels. If a number is given, the
+        noise is independent of data that were drawn with the same number as seed
+    classes : classes in the order of a plain array; by default the sorted labels in `y`
 
     Returns
     -------
-    ndarray of shape (n_samples,)
-        Observed labels, with the dtype of `y` (strings widen for longer class names).
+    Observed labels, with the dtype of `y` (strings widen for longer class names)
 
     Examples
     --------
@@ -47,23 +40,13 @@ def corrupt_labels(
     >>> corrupt_labels(y, [[1.0, 0.0], [0.5, 0.5]], random_state=0).tolist()
     ['cat', 'dog', 'cat', 'dog', 'cat', 'cat']
     """
-    encoded = _encode(y, confusion, classes)
+    named = confusion_classes(confusion) if classes is None else classes
+    encoded = encode_complete(y, named, "y")
     labels = confusion_labels(confusion)
     matrix = align_confusion(confusion, encoded.classes, classes, labels)
     uniform = own_stream(random_state, "corrupt_labels").random_sample(len(encoded.observed))
     drawn = _draw_columns(matrix, encoded.observed, uniform)
     return labels[drawn] if labels is not None else _like(encoded.classes, np.asarray(y))[drawn]
-
-
-def _encode(y: ArrayLike, confusion: Any, classes: ArrayLike | None) -> EncodedLabels:
-    """Encode true labels, which are complete, so that -1 does not mean "missing"."""
-    named = confusion_classes(confusion) if classes is None else classes
-    encoded = encode_labels(y, classes=named, missing_label=None)
-    if np.any(encoded.observed == MISSING):
-        raise ValueError(
-            "y holds missing labels (None or NaN); only known labels can be corrupted."
-        )
-    return encoded
 
 
 def _draw_columns(matrix: FloatArray, rows: IntArray, uniform: FloatArray) -> IntArray:
@@ -100,34 +83,27 @@ def boundary(
 ) -> Labels:
     """Corrupt labels more often near the decision boundary of a given classifier.
 
-    Monotonic noise: a row of class q is labelled k at a rate that decreases with its distance from
-    the boundary between q and k, and is ``rates[q, k]`` on average over the rows of class q. So the
-    confusion matrix of the labels is `rates`, but mistakes depend on the row as well as the class.
+    This is noise that depends on the row. The probability that a row of class q is labelled k
+    decreases with its distance from the boundary between q and k; on average over the rows of class
+    q it is ``rates[q, k]``. So the confusion matrix of the labels is `rates`.
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        True labels, without missing values.
-    scores : array-like of shape (n_samples, n_classes), or (n_samples,) with two classes
-        The classifier's score of each class, in sorted order (or that of `classes`), such as its
-        ``decision_function``; with two classes, positive for the second. How far a row is from a
-        boundary is the difference of two scores.
-    rates : array-like of shape (n_classes, n_classes), DataFrame or estimate
-        Confusion matrix: the share of the rows of each true class (rows) with each label (columns).
-    random_state : int, RandomState, Generator or None
-        Seed, or source of randomness.
-    softness : float, optional
-        Difference of scores over which the rate of mistakes falls by a factor of e. By default the
-        median difference between the true class and the highest other one. Large values approach
-        noise that depends on the class alone.
-    classes : array-like of shape (n_classes,), optional
-        Classes in the order of the scores and of a plain matrix.
+    y : true labels, without missing ones
+    scores : (n, Q), or (n,) with two classes: the classifier's score of each class, in sorted order
+        (or that of `classes`), such as its ``decision_function``; with two classes, positive for
+        the second. How far a row is from a boundary is the difference of two scores
+    rates : confusion matrix as in `corrupt_labels`: the share of each true class with each label
+    random_state : as in `corrupt_labels`
+    softness : difference of scores over which the rate of mistakes falls by a factor of e. By
+        default the median difference between the true class and the highest other one. Large values
+        approach noise that depends on the class alone
+    classes : classes in the order of the scores and of a plain matrix
 
     Returns
     -------
-    ndarray of shape (n_samples,)
-        Observed labels. No row is mislabelled with a probability above 1; where `rates` are too
-        large for that at this softness, rows further from the boundary are mislabelled instead.
+    Observed labels. If rows at the boundary would have to be mislabelled with a probability above 1
+    to reach `rates`, rows further away are mislabelled instead
 
     Examples
     --------
@@ -142,7 +118,8 @@ def boundary(
     >>> print(f"{wrong.mean():.1f} {wrong[near].mean():.1f} {wrong[~near].mean():.1f}")
     0.2 0.6 0.1
     """
-    encoded = _encode(y, rates, classes)
+    named = confusion_classes(rates) if classes is None else classes
+    encoded = encode_complete(y, named, "y")
     truth, n_classes = encoded.observed, len(encoded.classes)
     matrix = align_confusion(rates, encoded.classes, order=classes)
     columns = _check_scores(scores, len(truth), n_classes)

@@ -20,10 +20,8 @@ def symmetric(n_classes: int, rate: float) -> FloatArray:
 
     Parameters
     ----------
-    n_classes : int
-        Number of classes, at least 2.
-    rate : float
-        Probability of a wrong label, in [0, 1]. The diagonal is ``1 - rate``.
+    n_classes : number of classes, at least 2
+    rate : probability of a wrong label
 
     Examples
     --------
@@ -45,13 +43,10 @@ def pairwise(n_classes: int, rate: float, *, pairs: Mapping[int, int] | None = N
 
     Parameters
     ----------
-    n_classes : int
-        Number of classes Q, at least 2.
-    rate : float
-        Probability of a wrong label, in [0, 1], for classes in `pairs`.
-    pairs : mapping from int to int, optional
-        Maps the index of a class to the index of its wrong label; classes left out have no noise.
-        By default class k is mislabelled as k + 1, and the last class as the first.
+    n_classes : number of classes, at least 2
+    rate : probability of a wrong label, for classes in `pairs`
+    pairs : maps the index of a class to that of its wrong label; classes left out have no noise. By
+        default class k is mislabelled as k + 1, and the last class as the first
 
     Examples
     --------
@@ -86,7 +81,7 @@ def pairwise(n_classes: int, rate: float, *, pairs: Mapping[int, int] | None = N
 def label_sets(sets: Mapping[Any, Iterable[Any]]) -> Any:
     """Confusion matrix of labels that each stand for several classes.
 
-    Every class is labelled, evenly, with one of the labels that allow it. So are described coarse
+    A row gets each of the labels that allow its class with the same probability. Use it for coarse
     labels, labels that only exclude a class ("not a cat"), and sets of candidates.
 
     Parameters
@@ -127,19 +122,16 @@ def random_confusion(
     """Draw a random invertible confusion matrix.
 
     A matrix M with uniform entries, rows divided by their sums, is redrawn until it is invertible,
-    as in the toy experiments of Louche and Ralaivola. M is very noisy (labels are right with
-    probability 1/Q on average), so `strength` mixes it with the identity:
-    ``(1 - strength) * I + strength * M`` has wrong labels with probability
+    as in the toy experiments of Louche and Ralaivola. Labels through M are right with probability
+    1/Q on average, which is very noisy. For less noise, `strength` mixes M with the identity: in
+    ``(1 - strength) * I + strength * M``, labels are wrong with probability
     ``strength * (1 - 1/Q)`` on average over draws.
 
     Parameters
     ----------
-    n_classes : int
-        Number of classes Q, at least 2.
-    strength : float, default=1.0
-        0 for no noise, 1 for M itself.
-    random_state : int, RandomState, Generator or None
-        Seed of the draw. A seed gives the same M for every strength, up to redraws.
+    n_classes : number of classes Q, at least 2
+    strength : 0 for no noise, 1 for M itself
+    random_state : seed of the draw, which gives the same M for every strength, up to redraws
 
     Examples
     --------
@@ -154,7 +146,7 @@ def random_confusion(
     rng = make_random_state(random_state)
     while True:
         entries = rng.random_sample((n_classes, n_classes))
-        mixed = _mix(entries / entries.sum(axis=1, keepdims=True), strength)
+        mixed = scale_noise(entries / entries.sum(axis=1, keepdims=True), strength)
         if np.linalg.matrix_rank(mixed) == n_classes:
             return mixed
 
@@ -175,19 +167,14 @@ def drift_family(
 
     Parameters
     ----------
-    reference : int or array-like of shape (n_classes, n_classes)
-        The matrix M, or a number of classes to draw M with `random_confusion`.
-    n_steps : int, default=20
-        Number of members.
-    reference_step : int, default=10
-        Index i of the member that equals M.
-    random_state : int, RandomState, Generator or None
-        Used when the reference is drawn.
+    reference : the matrix M, or a number of classes to draw M with `random_confusion`
+    n_steps : number of members
+    reference_step : index i of the member that equals M
+    random_state : seed, used when the reference is drawn
 
     Returns
     -------
-    ndarray of shape (n_steps, n_classes, n_classes)
-        Member i is at index ``i - 1``.
+    (n_steps, n_classes, n_classes), member i at index ``i - 1``
 
     Examples
     --------
@@ -203,17 +190,24 @@ def drift_family(
            [[0.4 , 0.6 ],
             [1.  , 0.  ]]])
     """
-    for name, value in (("n_steps", n_steps), ("reference_step", reference_step)):
-        check_count(value, name, 1)
+    check_count(n_steps, "n_steps", 1)
+    check_count(reference_step, "reference_step", 1)
     if isinstance(reference, Integral):
         matrix = random_confusion(int(reference), random_state=random_state)
     else:
         matrix = check_confusion(reference)
-    return np.stack([_mix(matrix, i / reference_step) for i in range(1, n_steps + 1)])
+    return np.stack([scale_noise(matrix, i / reference_step) for i in range(1, n_steps + 1)])
 
 
-def _mix(matrix: FloatArray, strength: float) -> FloatArray:
-    """Extrapolate from the identity through `matrix`, clipped to the simplex."""
+def scale_noise(matrix: FloatArray, factor: float) -> FloatArray:
+    """Make every mistake `factor` times as frequent; a row cannot err more than always.
+
+    Examples
+    --------
+    >>> scale_noise(np.array([[0.9, 0.1], [0.5, 0.5]]), 1.2).round(2)
+    array([[0.88, 0.12],
+           [0.6 , 0.4 ]])
+    """
     identity = np.eye(len(matrix))
-    clipped = np.maximum(identity + strength * (matrix - identity), 0.0)
+    clipped = np.maximum(identity + factor * (matrix - identity), 0.0)
     return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))

@@ -7,14 +7,18 @@ object that could act on it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from unconfused import kernels, selection, steps
 from unconfused._columns.steps import DateParts, Named
+from unconfused._text import printable
 from unconfused.confusion._audited import AuditEstimate
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import Calibration
@@ -24,7 +28,7 @@ from unconfused.estimators.wrapping.average import Component
 from unconfused.estimators.wrapping.soft_rounds import LabelUnmixing
 from unconfused.persistence import checks as has
 from unconfused.persistence import columns, learners
-from unconfused.persistence.checks import Checks, Kind, Types, full_name
+from unconfused.persistence.checks import Checks, Kind, ModelFileError, full_name
 from unconfused.persistence.labelled import LabelledConfusion
 from unconfused.solvers.likelihood import LikelihoodState
 from unconfused.solvers.ultraconservative import OnlineState
@@ -168,7 +172,7 @@ _EVERYWHERE: Checks = {
 
 
 @cache
-def table() -> Types:
+def table() -> dict[str, Kind]:
     """Return every type a file may hold, with what it may hold, by its full name."""
     ours = all_estimators()
     listed = columns.COLUMNS | learners.LEARNERS | dict.fromkeys(ours, _OURS) | _OTHERS | _STATES
@@ -189,3 +193,53 @@ def table() -> Types:
         )
         for made, own in listed.items()
     }
+
+
+def check_object(name: str, held: dict[str, Any], allow: frozenset[str]) -> None:
+    """Raise if an object of the type of this name may not hold these attributes.
+
+    Parameters after which nothing was saved (a file by an older version) get their default.
+    """
+    types = table()
+
+    def is_value(value: Any) -> bool:
+        name = full_name(value if inspect.isroutine(value) else type(value))
+        if name in allow or isinstance(value, np.random.RandomState):
+            return True
+        return name in types and not types[name].is_part
+
+    kind, known = types[name], has.Held(is_value)
+    made, settings = kind.made, _settings(kind.made)
+    for name, parameter in settings.items():
+        if parameter.default is not parameter.empty:
+            held.setdefault(name, parameter.default)
+    for name, value in held.items():
+        if not _check_for(name, kind, settings)(value, known):
+            raise ModelFileError(
+                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
+                "model that was fitted, or is of another kind or size there"
+            )
+    given = {name: held[name] for name in settings if name in held}
+    try:
+        constraints = getattr(made, "_parameter_constraints", {})
+        validate_parameter_constraints(constraints, given, caller_name=made.__name__)
+    except InvalidParameterError as error:
+        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
+    if kind.agree is not None and not kind.agree(held):
+        raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
+
+
+def _check_for(name: str, kind: Kind, settings: Mapping[str, Any]) -> has.Check:
+    if name in kind.checks:
+        return kind.checks[name]
+    if name in settings or (kind.any_setting and not hasattr(kind.made, name)):
+        return has.setting
+    return lambda value, held: False
+
+
+@cache
+def _settings(made: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of an estimator's constructor."""
+    if not issubclass(made, BaseEstimator):
+        return {}
+    return dict(inspect.signature(made).parameters)

@@ -11,8 +11,6 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
@@ -24,7 +22,7 @@ from scipy import sparse
 
 from unconfused._text import printable
 from unconfused._version import __version__
-from unconfused.persistence.checks import NUMBERS, SIMPLE, ModelFileError, in_words
+from unconfused.persistence.checks import NUMBERS, SIMPLE, ModelFileError
 
 HEADER = "unconfused.json"
 
@@ -39,10 +37,12 @@ ENCRYPTED = 0x1
 class Archive:
     """A zip file in memory, whose members cannot be larger than it declares.
 
-    Together they may take `budget` bytes.
+    Together they may take `budget` bytes, by default `MOST_INFLATION` times the file's.
     """
 
-    def __init__(self, content: bytes, budget: int) -> None:
+    def __init__(self, content: bytes, budget: int | None = None) -> None:
+        self.file_size = len(content)
+        self.budget = MOST_INFLATION * len(content) if budget is None else budget
         self._zip = ZipFile(io.BytesIO(content))
         members = self._zip.infolist()
         self._members = {one.filename: one for one in members}
@@ -53,7 +53,7 @@ class Archive:
             raise ModelFileError("it is compressed in a way that saved models are not")
         if any(one.flag_bits & ENCRYPTED for one in members):
             raise ModelFileError("it is encrypted")
-        if sum(one.file_size for one in members) > budget:
+        if sum(one.file_size for one in members) > self.budget:
             raise ModelFileError(TOO_LARGE)
 
     def is_stored(self, name: str) -> bool:
@@ -69,17 +69,6 @@ class Archive:
         if len(part) != member.file_size:
             raise ModelFileError("it is damaged: a member is shorter than it is said to be")
         return part
-
-
-@contextmanager
-def damage_in_words() -> Iterator[None]:
-    """Turn the dozen ways in which zipfile does not understand a file into a ModelFileError."""
-    try:
-        yield
-    except ModelFileError:
-        raise
-    except Exception as error:
-        raise ModelFileError(f"it is damaged or cut short ({in_words(error)})") from error
 
 
 def with_header(payload: bytes, header: bytes) -> bytes:
@@ -101,8 +90,7 @@ def open_archive(content: bytes) -> Archive:
         )
     if content[:2] != b"PK":
         raise ModelFileError("it is not a saved model")
-    with damage_in_words():
-        archive = Archive(content, MOST_INFLATION * len(content))
+    archive = Archive(content)
     if HEADER not in archive.names:
         raise ModelFileError("it is a zip file, but not one that unconfused.save wrote")
     return archive
@@ -113,8 +101,7 @@ def header_of(archive: Archive) -> tuple[ModelHeader, str]:
     # Stored, so that text from a small file is small too.
     if not archive.is_stored(HEADER):
         raise ModelFileError(TOO_LARGE)
-    with damage_in_words():
-        text = archive.read(HEADER)
+    text = archive.read(HEADER)
     if len(text) > LONGEST:
         raise ModelFileError(TOO_LARGE)
     try:
@@ -149,13 +136,11 @@ def inflation(content: bytes) -> float:
 
 def digest_of(content: bytes) -> str:
     """Return a checksum of all members but the header, by name and bytes."""
-    digest = hashlib.sha256()
-    with damage_in_words():
-        archive = Archive(content, MOST_INFLATION * len(content))
-        for name in sorted(set(archive.names) - {HEADER}):
-            part = archive.read(name)
-            digest.update(f"{name}\0{len(part)}\0".encode())
-            digest.update(part)
+    digest, archive = hashlib.sha256(), Archive(content)
+    for name in sorted(set(archive.names) - {HEADER}):
+        part = archive.read(name)
+        digest.update(f"{name}\0{len(part)}\0".encode())
+        digest.update(part)
     return digest.hexdigest()
 
 
@@ -258,19 +243,19 @@ def read_array(content: bytes) -> Any:
     }.get(version)
     if read_header is None:
         raise ModelFileError("it holds an array of an unknown format")
-    shape, by_columns, dtype = read_header(stream, max_header_size=LONGEST_HEADER)
-    begin = stream.tell()
-    size = math.prod(shape)
+    shape, _, dtype = read_header(stream, max_header_size=LONGEST_HEADER)
     if not _known(dtype):
         raise ModelFileError(f"it holds an array of type {dtype.str} that no model has")
     # Lengths one by one, too: of an empty array all but one can be anything.
     beyond = any(length < 0 or length > len(content) for length in shape)
-    if beyond or dtype.itemsize * size != len(content) - begin:
+    if beyond or dtype.itemsize * math.prod(shape) != len(content) - stream.tell():
         raise ModelFileError("it is damaged: an array is not as large as its bytes")
-    array = np.frombuffer(content, dtype=dtype, count=size, offset=begin)
-    _check_values(array)
-    # A copy: what NumPy sees in the bytes of a file cannot be written to.
-    return array.reshape(shape, order="F" if by_columns else "C").copy(order="K")
+    array = np.load(io.BytesIO(content), max_header_size=LONGEST_HEADER)
+    if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
+        raise ModelFileError("it holds truth values that are neither true nor false")
+    if array.dtype.kind == "U" and np.any(array.ravel("K").view(np.uint32) > LAST_CODE_POINT):
+        raise ModelFileError("it holds invalid text")
+    return array
 
 
 def _known(dtype: np.dtype[Any]) -> bool:
@@ -281,38 +266,17 @@ def _known(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in SIMPLE and dtype.itemsize > 0 and dtype.isnative
 
 
-def _check_values(array: Any) -> None:
-    if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
-        raise ModelFileError("it holds truth values that are neither true nor false")
-    if array.dtype.kind == "U" and np.any(array.view(np.uint32) > LAST_CODE_POINT):
-        raise ModelFileError("it holds invalid text")
-
-
 def read_sparse(content: bytes, budget: int) -> Any:
     """Return the matrix in an ``.npz`` file by SciPy, with every index inside its shape.
 
-    SciPy's own reader does not check indices, and its products read whatever they point to.
+    SciPy's own reader checks neither sizes nor indices, and its products read whatever these point
+    to.
     """
     archive = Archive(content, budget)
-    part = {name.removesuffix(".npy"): read_array(archive.read(name)) for name in archive.names}
-    named = part["format"].item()
-    make = {
-        (b"csr", False): sparse.csr_matrix,
-        (b"csc", False): sparse.csc_matrix,
-        (b"csr", True): sparse.csr_array,
-        (b"csc", True): sparse.csc_array,
-    }.get((named, bool(part.get("_is_array", False))))
-    data, indices, indptr, shape = (part[name] for name in ("data", "indices", "indptr", "shape"))
-    good = (
-        make is not None
-        and data.ndim == indices.ndim == indptr.ndim == shape.ndim == 1
-        and data.dtype.kind in NUMBERS
-        and {indices.dtype.kind, indptr.dtype.kind, shape.dtype.kind} == {"i"}
-        and len(shape) == 2
-        and np.all(shape >= 0)
-    )
-    if not good or make is None:
+    for name in archive.names:
+        read_array(archive.read(name))
+    matrix = sparse.load_npz(io.BytesIO(content))
+    if matrix.format not in ("csr", "csc") or matrix.ndim != 2 or matrix.dtype.kind not in NUMBERS:
         raise ModelFileError("it holds a sparse matrix of a kind that no model has")
-    matrix = make((data, indices, indptr), shape=tuple(int(length) for length in shape))
     matrix.check_format(full_check=True)
     return matrix

@@ -7,10 +7,9 @@ other attribute of the same object that names them must agree.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any
@@ -19,7 +18,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from unconfused._text import printable
@@ -199,28 +197,21 @@ def matrix(*shape: str | int) -> Check:
     )
 
 
-def plain(value: Any, held: Held) -> bool:
-    """Accept numbers, text, arrays, and lists and dictionaries of them."""
-    if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_ | slice):
-        return True
-    if isinstance(value, np.generic):
-        return value.dtype.kind in SIMPLE
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in SIMPLE + "O"
-    if type(value) is dict:
-        return all(plain(one, held) for one in value.values())
-    if type(value) in (list, tuple):
-        return all(plain(one, held) for one in value)
-    return bool(sparse.issparse(value))
-
-
 def setting(value: Any, held: Held) -> bool:
     """Accept what a parameter may be: data, estimators, strategies; no functions and no types."""
     if type(value) is dict:
-        return all(setting(one, held) for one in value.values())
+        value = list(value.values())
     if type(value) in (list, tuple):
         return all(setting(one, held) for one in value)
-    return plain(value, held) or held.is_value(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return value.dtype.kind in SIMPLE + "O"
+    plain = value is None or isinstance(value, bool | int | float | str | slice)
+    return plain or bool(sparse.issparse(value)) or held.is_value(value)
+
+
+def plain(value: Any, held: Held) -> bool:
+    """Accept numbers, text, arrays, and lists and dictionaries of them."""
+    return setting(value, Held(is_value=lambda one: False))
 
 
 def _fits(found: tuple[int, ...], shape: tuple[str | int, ...], held: Held) -> bool:
@@ -237,9 +228,6 @@ SCALAR_TYPES = frozenset(
 )
 """Types that may be named in a file: as a dtype, as that of a key, as that of one number."""
 
-Types = Mapping[str, Kind]
-"""Every type a file may hold, with what it may hold, by its full name."""
-
 
 def full_name(one: Any) -> str:
     """Return the name of a type or function, with the module it is in."""
@@ -247,9 +235,9 @@ def full_name(one: Any) -> str:
 
 
 def name_in(module: str, name: str) -> str:
-    """Return the name of something in a module, if it is ours with the package alone.
+    """Return the full name of an object; for objects of this package, without the module.
 
-    Modules move from version to version, and files outlast them.
+    Modules may move from version to version, but files have to remain readable.
 
     Examples
     --------
@@ -260,52 +248,3 @@ def name_in(module: str, name: str) -> str:
     """
     package = module.split(".")[0]
     return f"{package if package == 'unconfused' else module}.{name}"
-
-
-def check_object(name: str, types: Types, held: dict[str, Any], allow: frozenset[str]) -> None:
-    """Raise if an object of the type of this name may not hold these attributes.
-
-    Parameters after which nothing was saved (a file by an older version) get their default.
-    """
-
-    def is_value(value: Any) -> bool:
-        name = full_name(value if inspect.isroutine(value) else type(value))
-        if name in allow or isinstance(value, np.random.RandomState):
-            return True
-        return name in types and not types[name].is_part
-
-    kind, known = types[name], Held(is_value)
-    made, settings = kind.made, _settings(kind.made)
-    for name, parameter in settings.items():
-        if parameter.default is not parameter.empty:
-            held.setdefault(name, parameter.default)
-    for name, value in held.items():
-        if not _check_for(name, kind, settings)(value, known):
-            raise ModelFileError(
-                f"the {made.__name__} in it has {printable(repr(name))}, which is not there in a "
-                "model that was fitted, or is of another kind or size there"
-            )
-    given = {name: held[name] for name in settings if name in held}
-    try:
-        constraints = getattr(made, "_parameter_constraints", {})
-        validate_parameter_constraints(constraints, given, caller_name=made.__name__)
-    except InvalidParameterError as error:
-        raise ModelFileError(printable(" ".join(str(error).split()))[:300].rstrip(".")) from None
-    if kind.agree is not None and not kind.agree(held):
-        raise ModelFileError(f"the parts of the {made.__name__} in it do not fit each other")
-
-
-def _check_for(name: str, kind: Kind, settings: Mapping[str, Any]) -> Check:
-    if name in kind.checks:
-        return kind.checks[name]
-    if name in settings or (kind.any_setting and not hasattr(kind.made, name)):
-        return setting
-    return lambda value, held: False
-
-
-@cache
-def _settings(made: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of an estimator's constructor."""
-    if not issubclass(made, BaseEstimator):
-        return {}
-    return dict(inspect.signature(made).parameters)

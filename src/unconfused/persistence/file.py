@@ -21,10 +21,8 @@ from sklearn.base import BaseEstimator
 
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._text import import_extra, printable
-from unconfused.persistence.allowed import table
 from unconfused.persistence.archive import (
     MOST_INFLATION,
-    Archive,
     ModelHeader,
     describe,
     digest_of,
@@ -56,7 +54,7 @@ def save(
 
     Parameters
     ----------
-    model : fitted estimator of this package, or of scikit-learn around one (a Pipeline, say)
+    model : fitted estimator of this package, or of scikit-learn around one, such as a Pipeline
     path : output file, usually with the extension ``.skops``
     force : whether to overwrite an existing file
     metadata : anything that JSON can represent, to be saved with the model
@@ -126,7 +124,7 @@ def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
     """
     allowed = _names(allow)
     content = _read(Path(path))
-    with _naming(path):
+    with _refusing(f"{path} cannot be loaded: "):
         return _unpack(content, allowed)
 
 
@@ -153,21 +151,17 @@ def read_header(path: str | os.PathLike[str]) -> ModelHeader:
     ('UMAClassifier', [0, 1, 2], {'by': 'Ann'})
     """
     content = _read(Path(path))
-    with _naming(path):
+    with _refusing(f"{path} cannot be loaded: "):
         return header_of(open_archive(content))[0]
 
 
 def _names(allow: Collection[str]) -> frozenset[str]:
     """Return the names of types to allow; refuse what could mean more than was meant."""
-    if isinstance(allow, str) or not isinstance(allow, Collection):
+    listed = isinstance(allow, Collection) and not isinstance(allow, str)
+    if not listed or any(not isinstance(one, str) or "." not in one for one in allow):
         raise ModelFileError(
-            f"allow must be a list of full names such as ['mypackage.steps.Shorten']; got "
-            f"{allow!r}."
-        )
-    wrong = [one for one in allow if not isinstance(one, str) or "." not in one]
-    if wrong:
-        raise ModelFileError(
-            f"allow holds {wrong[0]!r}; a type needs its full name, with the module it is in."
+            "allow must be a list of full names, with the module each type is in, such as "
+            f"['mypackage.steps.Shorten']; got {allow!r}."
         )
     return frozenset(allow)
 
@@ -186,8 +180,8 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
         raise ModelFileError(f"{refused}{in_words(error)}.") from error
     content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
     archive = open_archive(content)
-    unknown = unknown_types(parse_schema(archive, len(content)), table(), allow)
-    if unknown:
+    schema = parse_schema(archive)
+    if unknown := unknown_types(schema, allow):
         raise ModelFileError(
             f"{refused}it holds {', '.join(unknown)}, and a file may hold only types that "
             "`load` can check: estimators of this package, linear models, trees and column "
@@ -195,12 +189,8 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
             "passing a function; of a search, save the best_estimator_. For steps of your own "
             f"pass {_as_argument(unknown)}, to load as well."
         )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _build(archive, len(content), allow)
-    except ModelFileError as error:
-        raise ModelFileError(f"{refused}load would refuse it, as {error}.") from None
+    with warnings.catch_warnings(action="ignore"), _refusing(f"{refused}load would refuse it, as "):
+        Reader(archive, schema, allow).read(schema)
     return content
 
 
@@ -227,12 +217,16 @@ def _read(path: Path) -> bytes:
 
 
 @contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in errors."""
+def _refusing(why: str) -> Iterator[None]:
+    """Raise one kind of error that says why a file is refused, whatever error damage causes."""
     try:
         yield
+    except ImportError:
+        raise
     except ModelFileError as error:
-        raise ModelFileError(f"{path} cannot be loaded: {error}.") from None
+        raise ModelFileError(f"{why}{error}.") from None
+    except Exception as error:
+        raise ModelFileError(f"{why}it is damaged or cut short ({in_words(error)}).") from error
 
 
 def _unpack(content: bytes, allow: frozenset[str]) -> Any:
@@ -240,31 +234,19 @@ def _unpack(content: bytes, allow: frozenset[str]) -> Any:
     header, digest = header_of(archive)
     if digest != digest_of(content):
         raise ModelFileError("its content is not what was saved (the checksum differs)")
-    model = _build(archive, len(content), allow)
+    schema = parse_schema(archive)
+    if unknown := [printable(name) for name in unknown_types(schema, allow)]:
+        raise ModelFileError(
+            f"it holds {', '.join(unknown)}, which is not among the types a model may hold; it "
+            "may have been made to do harm. If you know them, and who made the file, load it "
+            f"in Python with {_as_argument(unknown)}"
+        )
+    model = Reader(archive, schema, allow).read(schema)
     if not isinstance(model, BaseEstimator) or estimator_name(model) != header.estimator:
         raise ModelFileError(
             f"it does not hold the {printable(header.estimator)} that its header names"
         )
     return model
-
-
-def _build(archive: Archive, file_size: int, allow: frozenset[str]) -> Any:
-    try:
-        schema = parse_schema(archive, file_size)
-        unknown = unknown_types(schema, table(), allow)
-        if unknown:
-            names = [printable(name) for name in unknown]
-            raise ModelFileError(
-                f"it holds {', '.join(names)}, which is not among the types a model may hold; it "
-                "may have been made to do harm. If you know them, and who made the file, load it "
-                f"in Python with {_as_argument(names)}"
-            )
-        budget = MOST_INFLATION * file_size
-        return Reader(archive, budget, table(), allow, schema).read(schema)
-    except (ModelFileError, ImportError):
-        raise
-    except Exception as error:  # a description that does not fit together fails anywhere
-        raise ModelFileError(f"it is damaged ({in_words(error)})") from error
 
 
 def _as_argument(unknown: list[str]) -> str:

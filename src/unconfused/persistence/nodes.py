@@ -18,14 +18,13 @@ import numpy as np
 from sklearn.tree._tree import Tree
 
 from unconfused import steps
-from unconfused._text import import_extra, printable
+from unconfused._text import import_extra
+from unconfused.persistence.allowed import check_object, table
 from unconfused.persistence.archive import Archive, read_array, read_sparse
 from unconfused.persistence.checks import (
     LARGEST_INTEGER,
     SCALAR_TYPES,
     ModelFileError,
-    Types,
-    check_object,
     full_name,
     name_in,
 )
@@ -65,19 +64,19 @@ def name_of(node: Node) -> str:
     return name_in(node["__module__"], node["__class__"])
 
 
-def is_known(node: Node, types: Types) -> bool:
+def is_known(node: Node) -> bool:
     """Return whether a node is of a type that is built without being asked for."""
     name, loader = name_of(node), node["__loader__"]
     if loader == "ObjectNode":
-        return name in types or name in _MADE_ANEW
+        return name in table() or name in _MADE_ANEW
     return loader in READERS and name in READERS[loader][0]
 
 
-def unknown_types(schema: Node, types: Types, allow: frozenset[str]) -> list[str]:
+def unknown_types(schema: Node, allow: frozenset[str]) -> list[str]:
     """Return the names of all types and functions in a description that are not known."""
-    parts = _parts_in(schema, skip=_MADE_ANEW)
+    parts = _parts_in(schema, skip=_MADE_ANEW.keys() - allow)  # what is allowed is read inside
     nodes = (part for part in parts if "__loader__" in part)
-    return sorted({name_of(node) for node in nodes if not is_known(node, types)} - allow)
+    return sorted({name_of(node) for node in nodes if not is_known(node)} - allow)
 
 
 def _parts_in(schema: Any, skip: Collection[str] = ()) -> Iterator[dict[str, Any]]:
@@ -93,11 +92,11 @@ def _parts_in(schema: Any, skip: Collection[str] = ()) -> Iterator[dict[str, Any
                 waiting += part.values()
 
 
-def parse_schema(archive: Archive, file_size: int) -> Node:
+def parse_schema(archive: Archive) -> Node:
     """Return the description of a file, which may not be much larger than the file."""
     content = archive.read(SCHEMA)
     # Counted in the text, before there is an object for each of them.
-    if content.count(b"{") + content.count(b"[") > FREE_NODES + file_size:
+    if content.count(b"{") + content.count(b"[") > FREE_NODES + archive.file_size:
         raise ModelFileError("it describes more parts than a file of its size can hold")
     schema = json.loads(content)
     if not isinstance(schema, dict) or type(schema.get("protocol")) is not int:
@@ -108,15 +107,11 @@ def parse_schema(archive: Archive, file_size: int) -> Node:
 class Reader:
     """Builds what the nodes of a file's `schema` stand for.
 
-    Sparse matrices may take `budget` bytes. Types and functions that `allow` names in full are
-    built although `types` does not list them.
+    All of its types must be known, or named in full by `allow`: see `unknown_types`.
     """
 
-    def __init__(
-        self, archive: Archive, budget: int, types: Types, allow: frozenset[str], schema: Node
-    ) -> None:
-        self._archive, self._budget, self._schema = archive, budget, schema
-        self._types, self._allow = types, allow
+    def __init__(self, archive: Archive, schema: Node, allow: frozenset[str]) -> None:
+        self._archive, self._schema, self._allow = archive, schema, allow
         self._members: dict[str, Any] = {}
         self._depth = 0
 
@@ -128,8 +123,6 @@ class Reader:
         try:
             if name_of(node) in self._allow:
                 return self._asked_for(node)
-            if not is_known(node, self._types):
-                raise ModelFileError(f"it holds {printable(name_of(node))}")
             if node["__loader__"] == "ObjectNode":
                 return self._object(node)
             return READERS[node["__loader__"]][1](self, node)
@@ -167,7 +160,9 @@ class Reader:
 
     def sparse(self, node: Node) -> Any:
         """Return a sparse matrix, each member of the file read once."""
-        return self._member(node["file"], lambda content: read_sparse(content, self._budget))
+        return self._member(
+            node["file"], lambda content: read_sparse(content, self._archive.budget)
+        )
 
     def _member(self, name: str, read: Callable[[bytes], Any]) -> Any:
         if name not in self._members:
@@ -191,8 +186,8 @@ class Reader:
             n_classes = node["content"]["content"].get("n_classes")
             return MADE_ANEW[_MADE_ANEW[name]](None if n_classes is None else _scalar(n_classes))
         held = self._attributes(node)
-        check_object(name, self._types, held, self._allow)
-        return _with_attributes(self._types[name].made, held)
+        check_object(name, held, self._allow)
+        return _with_attributes(table()[name].made, held)
 
     def _attributes(self, node: Node) -> dict[str, Any]:
         held = self.read(node["content"]) if "content" in node else None
@@ -214,12 +209,7 @@ class Reader:
         return _with_attributes(found, self._attributes(node))
 
     def _by_skops(self, node: Node) -> Any:
-        """Return what a node stands for, built by skops from a file of its own.
-
-        Only for nodes all of whose types are known or allowed: skops trusts more by itself.
-        """
-        if unknown := unknown_types(node, self._types, self._allow):
-            raise ModelFileError(f"it holds {', '.join(unknown)}")
+        """Return what a node stands for, built by skops from a file of its own."""
         skops = import_extra("skops.io", "save", "Loading this part of a model")
         about = {n: self._schema[n] for n in ("protocol", "_skops_version") if n in self._schema}
         files = {one["file"] for one in _parts_in(node) if isinstance(one.get("file"), str)}

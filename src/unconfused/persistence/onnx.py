@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
 from unconfused._pipelines import final_step
@@ -45,10 +44,10 @@ def to_onnx(
     model : fitted classifier of this package, or a Pipeline that ends in one. Of a
         `SelfLabelingClassifier`, the learner is exported
     path : output file, if any
-    example : a few rows of the kind the model predicts, from which the types of the columns are
-        read; needed for text, and where a ColumnTransformer takes columns by name. The graph then
-        has one input of shape (n, 1) for each column, where a missing category is the text "nan";
-        else it has one, ``X``
+    example : a few rows to predict, which show the types of the columns. Needed for text, and where
+        a ColumnTransformer takes columns by name. The graph then has one input of shape (n, 1) for
+        each column, in which a missing category is the text "nan". Otherwise it has a single input,
+        ``X``
     force : overwrite an existing file
     target_opset : version of the ONNX operators; None for the latest that skl2onnx supports
     text_locale : locale that lower-cases text, installed on the machine that runs the graph, such
@@ -79,8 +78,7 @@ def to_onnx(
             refuse_target(Path(path), force=force)
     from unconfused.persistence.onnx_check import check_graph
 
-    core = _exportable(model)
-    last, _ = final_step(core)
+    steps, last = _steps_and_classifier(model)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
     from unconfused.persistence.onnx_converters import register_dates
@@ -89,8 +87,9 @@ def to_onnx(
     outcome = {"zipmap": False, "raw_scores": not hasattr(last, "predict_proba")}
     outputs = ["label", "scores" if outcome["raw_scores"] else "probabilities"]
     try:
+        classifier = _plain(last)
+        core, plain = (make_pipeline(*steps, one) if steps else one for one in (last, classifier))
         inputs = _inputs(core, example)
-        plain, classifier = _with_plain_classifier(core)
         graph = skl2onnx.convert_sklearn(
             plain,
             initial_types=inputs,
@@ -103,7 +102,7 @@ def to_onnx(
     except (ExportError, ImportError):
         raise
     except Exception as error:  # every converter has its own way of giving up
-        raise ExportError(_why(core, error)) from error
+        raise ExportError(_why([*steps, last], error)) from error
     if path is not None:
         with os_errors_as(ExportError), whole_file(path, force=force) as scratch:
             scratch.write_bytes(graph.SerializeToString())
@@ -168,37 +167,29 @@ def _vectorizers(part: Any) -> list[CountVectorizer]:
     return [found for step in inner for found in _vectorizers(step)]
 
 
-def _exportable(model: Any) -> Any:
-    """Return the part that predicts; refuse what is not a fitted classifier."""
+def _steps_and_classifier(model: Any) -> tuple[list[Any], Any]:
+    """Return the steps before the fitted classifier that predicts, and this one."""
+    steps: list[Any] = []
     refuse_unfitted(model, ExportError, "exported")
-    if isinstance(model, Pipeline):
-        inner = _exportable(model.steps[-1][1])
-        return model if inner is model.steps[-1][1] else _ending_in(model, inner)
-    learner = getattr(model, "learner_", None)
-    if learner is not None:
-        return _exportable(learner)
+    while (inner := getattr(model, "learner_", None)) is not None or isinstance(model, Pipeline):
+        if inner is None:
+            steps += [step for _, step in model.steps[:-1]]
+            inner = model.steps[-1][1]
+        model = inner
+        refuse_unfitted(model, ExportError, "exported")
     if not hasattr(model, "classes_"):
         raise ExportError(f"{type(model).__name__} is not a classifier.")
-    return model
+    return steps, model
 
 
-def _ending_in(model: Pipeline, last: Any) -> Pipeline:
-    twin = copy.copy(model)
-    twin.steps = [*model.steps[:-1], (model.steps[-1][0], last)]
-    return twin
-
-
-def _with_plain_classifier(model: Any) -> tuple[Any, Any]:
-    """Return a model with scikit-learn's linear classifier at its end, and that classifier."""
-    if isinstance(model, Pipeline):
-        inner, classifier = _with_plain_classifier(model.steps[-1][1])
-        return _ending_in(model, inner), classifier
-    if not isinstance(model, LinearClassifier):
-        return model, model
+def _plain(classifier: Any) -> Any:
+    """Return a classifier of scikit-learn with the same predictions, if ours is linear."""
+    if not isinstance(classifier, LinearClassifier):
+        return classifier
     plain = LogisticRegression()
     for name in ("coef_", "intercept_", "classes_", "n_features_in_"):
-        setattr(plain, name, getattr(model, name))
-    return plain, plain
+        setattr(plain, name, getattr(classifier, name))
+    return plain
 
 
 def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
@@ -244,9 +235,8 @@ def _used_columns(transformer: ColumnTransformer) -> set[str]:
     return kept
 
 
-def _why(model: Any, error: Exception) -> str:
-    steps = model.steps if isinstance(model, Pipeline) else [("", model)]
-    names = " > ".join(type(step).__name__ for _, step in steps)
+def _why(steps: list[Any], error: Exception) -> str:
+    names = " > ".join(type(step).__name__ for step in steps)
     text = " ".join(str(error).split()).split(" It usually means")[0]
     return (
         f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections and "

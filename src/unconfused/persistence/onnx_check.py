@@ -63,27 +63,21 @@ def _rows(model: Any, example: Any) -> Any:
 
 
 def _inputs(session: Any, rows: Any, columns: list[str]) -> dict[str, Labels]:
-    wanted = {one.name: one.type for one in session.get_inputs()}
-    if set(wanted) == {"X"}:
-        if "string" in wanted["X"]:
-            return {"X": np.asarray(rows, dtype=object).reshape(-1, 1)}
-        return {"X": np.ascontiguousarray(rows, dtype=np.float32)}
-    named = zip(wanted.items(), columns, strict=True)
-    return {name: _column(rows, column, kind) for (name, kind), column in named}
+    values = [rows] if columns == ["X"] else [rows[name] for name in columns]
+    pairs = zip(session.get_inputs(), values, strict=True)
+    return {one.name: _as_input(column, one.type) for one, column in pairs}
 
 
-def _column(rows: Any, name: str, kind: str) -> Labels:
+def _as_input(column: Any, kind: str) -> Labels:
     if "string" in kind:
-        return _text(rows[name])
-    if "double" in kind and np.asarray(rows[name]).dtype.kind == "M":
-        days = np.asarray(rows[name]).astype("datetime64[us]") - np.datetime64(0, "us")
-        return np.asarray(days / np.timedelta64(1, "D")).reshape(-1, 1)
-    return np.asarray(rows[[name]], dtype=np.float32)
-
-
-def _text(column: Any) -> Labels:
-    cells = [MISSING if cell is None or cell != cell else str(cell) for cell in column.tolist()]
-    return np.array(cells, dtype=object).reshape(-1, 1)
+        cells = np.asarray(column, dtype=object).ravel().tolist()
+        text = [MISSING if cell is None or cell != cell else str(cell) for cell in cells]
+        return np.array(text, dtype=object).reshape(-1, 1)
+    if "double" in kind:  # dates, in days
+        since = np.asarray(column).astype("datetime64[us]") - np.datetime64(0, "us")
+        return np.asarray(since / np.timedelta64(1, "D")).reshape(-1, 1)
+    numbers = np.ascontiguousarray(column, dtype=np.float32)
+    return numbers.reshape(len(numbers), -1)
 
 
 def _expected(model: Any, rows: Any) -> FloatArray:

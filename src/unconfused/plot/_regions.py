@@ -20,8 +20,8 @@ EDGE = 1.35
 class RegionsDisplay(Display):
     """Decision regions of a classifier with two features, with points of the circle problem.
 
-    Points have the colour of their class, so a point that differs from its region is a mistake, or
-    a wrong label. Make it with `from_estimator`.
+    Points have the colour of their class, so a point whose colour differs from its region is a
+    mistake of the model or a wrong label. Make it with `from_estimator`.
 
     Parameters
     ----------

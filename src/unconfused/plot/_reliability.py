@@ -117,8 +117,7 @@ class ReliabilityDisplay(Display):
     def _draw(self, axes: Any) -> None:
         curve = self.curve
         axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.4)
-        # Because of its prior, an interval may narrowly exclude its own point.
-        ends = np.maximum([curve.observed - curve.low, curve.high - curve.observed], 0.0)
+        ends = [curve.observed - curve.low, curve.high - curve.observed]
         drawn = axes.errorbar(curve.predicted, curve.observed, ends, fmt="o", color=BLUE)
         self.line_ = drawn.lines[0]
         axes.set(

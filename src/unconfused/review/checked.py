@@ -34,8 +34,8 @@ class CheckedRows:
     Attributes
     ----------
     y_true : (n,) the truth where a verdict settled it, None elsewhere: what `fit` takes
-    probability : (n,) with which a checked row was drawn, NaN where it is unknown or where the
-        label has changed since. Rows with NaN do not count in estimates of the noise
+    probability : (n,) probability with which a checked row was drawn, NaN where it is unknown or
+        where the label has changed since. Rows with NaN do not count in estimates of the noise
     drawn_by : (n,) how the row was selected, "" for other rows
     notes : sentences on verdicts that were ignored
     skipped, conflicts : rows that a reviewer skipped, and those with contradictory verdicts
@@ -65,11 +65,9 @@ class CheckedRows:
 
     def only(self, rows: IntArray) -> CheckedRows:
         """Keep the verdicts on some rows."""
-        y_true, probability = (
-            np.full(len(self.y_true), None, dtype=object),
-            np.nan * self.probability,
-        )
-        y_true[rows], probability[rows] = self.y_true[rows], self.probability[rows]
+        y_true, probability = self.y_true.copy(), self.probability.copy()
+        others = np.isin(np.arange(len(y_true)), rows, invert=True)
+        y_true[others], probability[others] = None, np.nan
         return CheckedRows(y_true, probability, self.drawn_by)
 
     def confusion(
@@ -105,20 +103,20 @@ class CheckedRows:
         sample = self.representative & present
         if sample.sum() < FEWEST_DRAWN:
             return None
-        weight = sample.astype(np.float64)
+        weight = self.weight_within_labels(sample, observed)
         if np.any(self.drawn_by[sample] != "random"):
             rows, drawn = np.bincount(observed[present]), np.bincount(observed[sample])
-            size = (rows[: len(drawn)] / np.maximum(drawn, 1))[observed[sample]]
-            weight[sample] = size * self.weight_within_labels(sample, observed[sample])
+            weight[sample] *= (rows[: len(drawn)] / np.maximum(drawn, 1))[observed[sample]]
         return np.asarray(weight * weight.sum() / (weight**2).sum())
 
     def weight_within_labels(self, sample: BoolArray, observed: IntArray) -> FloatArray:
         """Return what each row of a sample counts among those with its label: 1 on average."""
-        if np.isin(self.drawn_by[sample], DRAWN_WITHIN_LABELS).all():
-            return np.ones(len(observed))
-        weight = 1.0 / self.probability[sample]
-        mean = np.bincount(observed, weight) / np.maximum(np.bincount(observed), 1)
-        return np.asarray(weight / mean[observed])
+        weight = sample.astype(np.float64)
+        if not np.isin(self.drawn_by[sample], DRAWN_WITHIN_LABELS).all():
+            labels, weight[sample] = observed[sample], 1.0 / self.probability[sample]
+            mean = np.bincount(labels, weight[sample]) / np.maximum(np.bincount(labels), 1)
+            weight[sample] /= mean[labels]
+        return weight
 
     def sample_counts(self, y: ArrayLike, *, classes: ArrayLike | None = None) -> FloatArray | None:
         """Count the rows drawn at random by true class and label; None if there are too few."""
@@ -142,10 +140,11 @@ def match_verdicts(
     Parameters
     ----------
     verdicts : from `read_verdicts`
-    rows : the data, with all columns it had when rows were checked: frame, array, sparse matrix
+    rows : the data, with all columns it had when rows were checked: frame, array, sparse matrix,
+        or a function that returns rows by their numbers
     y : the labels
     keys : the key of each row; by default its number from 0
-    leave_out : columns of `rows` that are not content, such as the labels
+    leave_out : columns of `rows` that are no part of a row's content, such as the labels
 
     Returns
     -------
@@ -164,8 +163,8 @@ def match_verdicts(
     labels = label_array(y)
     place = _places(len(labels), keys)
     wanted = sorted(place[key] for key in verdicts.by_key if key in place)
-    some = rows.iloc[wanted] if hasattr(rows, "iloc") else rows[wanted]
-    hashes = dict(zip(wanted, row_hashes(some, leave_out), strict=True))
+    fetch = rows if callable(rows) else getattr(rows, "iloc", rows).__getitem__
+    hashes = dict(zip(wanted, row_hashes(fetch(wanted), leave_out), strict=True))
     return place_verdicts(verdicts, labels, place, hashes)
 
 

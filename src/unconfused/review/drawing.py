@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unconfused._labels import MISSING, is_missing, label_array
+from unconfused._labels import MISSING, known_truth
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Seed
 from unconfused.review.checked import CheckedRows
 from unconfused.review.measure import Measured, measure
@@ -37,12 +37,12 @@ class RowsToCheck:
     ----------
     row : row numbers
     drawn_by : how each was chosen: "suspicion", "gain", "confusion" or "random"
-    probability : with which the row was drawn, among the rows with its label that had not been
-        drawn at random before; NaN if it was not drawn at random
-    observed, suggested : label, and the likeliest class
+    probability : probability with which the row was drawn, among the rows with its label that had
+        not been drawn at random before; NaN if it was not drawn at random
+    observed, suggested : label, and most likely class
     wrong : probability that the label is wrong
-    known : rows drawn at random whose truth is known already. They need no check, but now belong
-        to the random sample: record them as such
+    known : rows drawn at random whose truth is already known. They need no check, but record that
+        they were drawn, because they now belong to the random sample
     """
 
     row: IntArray
@@ -147,21 +147,14 @@ def _state(
     found: Measured, y_true: ArrayLike | None, checked: CheckedRows | None, missing_label: Any
 ) -> tuple[BoolArray, BoolArray]:
     """Return which rows' truth is known, and which were drawn at random before."""
-    n_rows = len(found.observed)
     if checked is not None:
-        known = checked.known.copy()
+        known = checked.known
         known[checked.skipped] = True
         return known, np.isfinite(checked.probability)
-    nothing = np.zeros(n_rows, dtype=bool)
+    nothing = np.zeros(len(found.observed), dtype=bool)
     if y_true is None:
         return nothing, nothing
-    truth = label_array(y_true)
-    known = ~is_missing(truth)
-    if missing_label == "auto":
-        missing_label = -1 if -1 not in found.classes.tolist() else None
-    if missing_label is not None:
-        known &= np.array([one != missing_label for one in truth.tolist()], dtype=bool)
-    return known, nothing
+    return ~known_truth(y_true, found.classes, missing_label)[1], nothing
 
 
 class Draw:
@@ -211,10 +204,10 @@ class Draw:
         self._take(rows[np.argsort(self.order[rows], kind="stable")], budget, "random")
 
     def by_label(self, budget: int) -> None:
-        """Draw rows at random within labels, where it lowers the variance of C's entries most.
+        """Draw rows at random within labels, more of those that lower the variance of C most.
 
-        To first order, an entry of C varies with the number of rows of its class and each label;
-        these are what the draws tell.
+        To first order, the error of an entry of C is a sum of the errors in the number of rows of
+        its class with each label. Drawing rows of a label reduces the part of this label.
         """
         observed, share = self.found.observed, self.found.truth_given_label
         size = np.bincount(observed[observed != MISSING], minlength=len(share))
@@ -246,7 +239,7 @@ class Draw:
         self.drawn.append((taken, how, chance))
 
     def _apart(self, rows: IntArray) -> IntArray:
-        """Order rows so that alike ones are apart: by turns from groups, the best first."""
+        """Order rows so that similar ones are apart: groups take turns, each with its best row."""
         found = self.found
         if not len(rows):
             return rows

@@ -87,9 +87,9 @@ def read_label_studio(
 ) -> tuple[Any, list[Verdict]]:
     """Read Label Studio's JSON export: the tasks' data as a frame, annotations as verdicts.
 
-    Cancelled (skipped) annotations become skips, and contradictory ones on a task a conflict. As
-    it is unknown how tasks were selected, the verdicts are truths to learn from, but do not count
-    in estimates of the noise.
+    Cancelled (skipped) annotations become skips, and contradictory annotations of a task become a
+    conflict. It is unknown how the tasks were selected, so models learn from these verdicts, but
+    they do not count in estimates of the noise.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from unconfused._labels import MISSING, encode_labels, label_array
+from unconfused._labels import MISSING, count_pairs, encode_labels, label_array
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike
 from unconfused.confusion.estimate import ConfusionEstimate, divide_rows
@@ -34,12 +34,15 @@ def fit_checked(
 ) -> Any:
     """Fit a model with verdicts, without selection bias.
 
-    The confusion matrix and all settings that are chosen on held-out truths come from a fit that
-    knows only the rows drawn at random. With these fixed, the model is fitted again to all truths.
-    So rows that were checked because they looked wrong correct their own labels, and do not make
-    all other labels look wrong. Each of them counts as much as a noisy row; with a higher weight,
-    classes that often look wrong would be taken for frequent. If most verdicts are on such rows,
-    too few were drawn at random to choose the weight of noisy rows, and it is 1.
+    Rows that were checked because they looked wrong correct their own labels, but do not make all
+    other labels look wrong. For this, the model is fitted twice. The first fit knows only the truth
+    of rows drawn at random, and determines the confusion matrix and all settings that are chosen on
+    held-out truths. With these fixed, the second fit uses all truths.
+
+    In the second fit, rows that were not drawn at random count as much as noisy rows; with a higher
+    weight, classes that often look wrong would be taken for frequent. If they are the majority of
+    the verdicts, too few rows were drawn at random to choose the weight of noisy rows, which is
+    then 1.
 
     Parameters
     ----------
@@ -159,10 +162,8 @@ def confusion_of_checked(
     assert guess.class_prior is not None
     joint = guess.class_prior[:, np.newaxis] * guess.matrix
     share = joint / np.maximum(joint.sum(axis=0), 1e-300)
-    drawn = checked.representative & present
-    counts = np.zeros((n_classes, n_classes))
-    weight = checked.weight_within_labels(drawn, labels.observed[drawn])
-    np.add.at(counts, (labels.truth[drawn], labels.observed[drawn]), weight)
+    weight = checked.weight_within_labels(checked.representative & present, labels.observed)
+    counts = count_pairs(labels.truth, labels.observed, n_classes, weight)
     share = (counts + GUESS_ROWS * share) / (counts.sum(axis=0) + GUESS_ROWS)
     joint = share * np.bincount(labels.observed[present], minlength=n_classes)
     matrix = divide_rows(np.where(joint.sum(axis=1, keepdims=True) > 0, joint, guess.matrix), 0.0)

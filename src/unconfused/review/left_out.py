@@ -15,9 +15,9 @@ from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
 from unconfused.confusion.cross_validated import stratified_folds
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes
-from unconfused.confusion.estimation.class_probabilities import ClassProbabilities
+from unconfused.confusion.estimation.calibration import judged_labels
+from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, even_out
 from unconfused.confusion.estimation.label_quality import model_helps, through_matrix
-from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.confusion.noisy import left_out_probabilities
 from unconfused.review.checked import CheckedRows
 
@@ -33,8 +33,8 @@ class LeftOut:
     classes : (Q,), sorted
     observed : (n,), label codes, MISSING where there is none
     truth : (n,), codes of the verdicts, MISSING where there is none
-    probability : (n, Q), P(label | row) by models that learnt the other rows, with the verdicts in
-        place of the labels they settle
+    probability : (n, Q), P(label | row) by models fitted to the other rows, where verdicts take the
+        place of labels
     """
 
     classes: Labels
@@ -44,7 +44,7 @@ class LeftOut:
 
     @cached_property
     def ranking(self) -> FloatArray:
-        """(n, Q); rows with a low entry for their label should be checked first.
+        """(n, Q) class probabilities: check rows with a low entry for their label first.
 
         The posterior where held-out labels support the estimated confusion matrix, otherwise
         `probability`: as in `confusion.rank_label_errors`.
@@ -73,15 +73,14 @@ class LeftOut:
     @property
     def wrong(self) -> FloatArray:
         """(n,), probability that each label is wrong; 0 where there is none."""
-        own = self.posterior[np.arange(len(self.observed)), self.observed]
-        return np.where(self.observed != MISSING, 1.0 - own, 0.0)
+        return judged_labels(self.posterior, self.observed)[0]
 
     @cached_property
     def confusion(self) -> ConfusionEstimate:
         """C estimated from all labels: each row counts by its posterior, or by its verdict.
 
-        A verdict stands for its own row alone. So it does no harm that the rows were chosen for
-        looking wrong, as it would if they were taken for a sample.
+        Each verdict represents only its own row. So it does no harm if rows were checked because
+        they looked wrong, as it would if they were treated as a random sample.
         """
         n_classes, known = len(self.classes), self.truth != MISSING
         share = self.posterior.copy()
@@ -90,8 +89,7 @@ class LeftOut:
         counts = np.zeros((n_classes, n_classes))
         np.add.at(counts.T, self.observed[labelled], share[labelled])
         prior = np.maximum(counts.sum(axis=1), 1e-12)
-        matrix = shrink_to_symmetric(counts, 1.0 / n_classes)
-        return ConfusionEstimate(matrix, counts, self.classes, prior / prior.sum())
+        return ConfusionEstimate(even_out(counts), counts, self.classes, prior / prior.sum())
 
 
 def judge_left_out(
@@ -105,7 +103,7 @@ def judge_left_out(
 ) -> LeftOut:
     """Judge every label by models that were fitted without the row.
 
-    A model that has seen a wrong label may have learnt it, and would side with it.
+    A model that was fitted to a wrong label may have learnt it, and then agrees with it.
 
     Parameters
     ----------

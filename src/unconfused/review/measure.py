@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from unconfused._labels import MISSING, encode_labels, label_array
 from unconfused._pipelines import final_step
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+from unconfused.confusion.estimation.calibration import judged_labels
 from unconfused.estimators._arrays import is_dask
 
 BLOCK = 2**15
@@ -80,10 +81,9 @@ def measure(
 
 
 def _blocks(X: Any) -> Iterator[Any]:
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    for start in range(0, n_rows, BLOCK):
-        yield _safe_indexing(X, np.arange(start, min(start + BLOCK, n_rows)))
+    for start in range(0, X.shape[0], BLOCK):
+        yield _safe_indexing(X, np.arange(start, min(start + BLOCK, X.shape[0])))
 
 
 def _numbers(
@@ -92,23 +92,20 @@ def _numbers(
     features = model[:-1].transform(X) if isinstance(model, Pipeline) and len(model) > 1 else X
     final, _ = final_step(model)
     table = _posterior(final, features, codes, classes) if posterior is None else posterior
-    rows, seen = np.arange(len(codes)), codes != MISSING
-    own = np.where(seen, table[rows, codes], 1.0)
-    # A tie with the label is no reason to suggest another.
-    suggested = np.where(seen & (own >= table.max(axis=1)), codes, table.argmax(axis=1))
+    wrong, suggested = judged_labels(table, codes)
+    seen = codes != MISSING
     joint = np.zeros((len(classes), len(classes)))
     np.add.at(joint.T, codes[seen], table[seen])
-    wrong = np.clip(1.0 - own, 0.0, 1.0)
     return codes, wrong, suggested, 1.0 - (table**2).sum(axis=1), _sketch(features, table), joint
 
 
 def _posterior(final: Any, X: Any, codes: IntArray, classes: Labels) -> FloatArray:
     """Return P(true class | row, label), or of the row alone where the model cannot say more."""
     if hasattr(final, "label_posterior"):
-        labels = classes.astype(object)[codes]
-        labels[codes == MISSING] = None
-        if (codes != MISSING).all():
-            labels = classes[codes]
+        labels = classes[codes]
+        if (codes == MISSING).any():
+            labels = labels.astype(object)
+            labels[codes == MISSING] = None
         return np.asarray(final.label_posterior(X, labels))
     if hasattr(final, "predict_proba"):
         return np.asarray(final.predict_proba(X))

@@ -13,7 +13,7 @@ from unconfused._labels import is_missing
 from unconfused._text import percent, percent_range, roughly
 from unconfused._text.wrong_labels import wrong_labels
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray
-from unconfused.review.checked import CheckedRows
+from unconfused.review.checked import FEWEST_DRAWN, CheckedRows
 from unconfused.review.fit import features_of, fit_checked
 from unconfused.review.left_out import judge_left_out
 
@@ -32,10 +32,12 @@ class WrongLeft:
 
     Attributes
     ----------
-    share : estimate
+    share : estimate; without an interval a guess by the model
     low, high : ends of a 95 % interval; None if fewer than 10 rows were drawn at random
     n_random : number of rows drawn at random
-    mended : number of labels found wrong
+    mended : number of labels found to be wrong
+    by_model : whether `share` comes from the models' probabilities, corrected on the random rows,
+        and not from counting these rows
     """
 
     share: float
@@ -43,16 +45,21 @@ class WrongLeft:
     high: float | None
     n_random: int
     mended: int
+    by_model: bool = False
 
     @property
     def sentence(self) -> str:
         """The estimate in words."""
-        said = f"{roughly(percent(self.share))} of the labels are still wrong"
         if self.low is None or self.high is None:
-            why = "too few of the checked rows were drawn at random"
-            return f"{said}: a guess by the model, as {why}."
-        interval = percent_range(self.low, self.high)
-        return f"{said} (95 % interval {interval}, from {self.n_random:,} rows drawn at random)."
+            return (
+                "Too early to tell how many labels are still wrong: this takes at least "
+                f"{FEWEST_DRAWN} rows drawn at random, and there are {self.n_random:,}."
+            )
+        how = "predicted by the model, corrected on" if self.by_model else "counted on"
+        return (
+            f"{roughly(percent(self.share))} of the labels are still wrong (95 % interval "
+            f"{percent_range(self.low, self.high)}, {how} {self.n_random:,} rows drawn at random)."
+        )
 
 
 def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = None) -> WrongLeft:
@@ -63,9 +70,9 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     checked : from `match_verdicts`
     y : the labels
     wrong : (n,) probability that each label is wrong, by models that have not seen the verdict on
-        the row. If that shortens the interval, the estimate is their mean, corrected by their
-        error on the rows drawn at random (the difference estimator of survey sampling). With too
-        few such rows the mean is not corrected, and only a guess
+        the row. The estimate is the mean of these probabilities, corrected by their error on the
+        rows drawn at random (the difference estimator of survey sampling), if that shortens the
+        interval. With too few such rows the mean is not corrected, and only a guess
 
     Examples
     --------
@@ -86,18 +93,20 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     weight = checked.sample_weight(labels)
     if weight is None:
         rest = 0.0 if wrong is None else float(np.sum(wrong[labelled & ~known]))
-        return WrongLeft(rest / n_labels, None, None, 0, mended)
-    size = float(weight.sum())
+        n_random = int(np.count_nonzero(checked.representative & labelled))
+        return WrongLeft(rest / n_labels, None, None, n_random, mended)
+    size, by_model = float(weight.sum()), False
     share = float(weight @ mistaken) / size
     if wrong is not None:
         corrected = _corrected(mistaken[labelled], wrong[labelled], weight[labelled])
-        share, size = corrected if corrected[1] > size else (share, size)
+        if by_model := corrected[1] > size:
+            share, size = corrected
     found = wrong_labels(size * np.array([[1.0 - share, share], [0.0, 0.0]]), "trusted")
     # What was mended is no longer wrong, and what was seen to be wrong was surely wrong.
     ends = np.array([found.share, found.low, found.high])
     left = np.clip(ends - mended / n_labels, 0.0, 1.0 - known.sum() / n_labels)
     share, low, high = left.tolist()
-    return WrongLeft(share, low, high, int(np.count_nonzero(weight)), mended)
+    return WrongLeft(share, low, high, int(np.count_nonzero(weight)), mended, by_model)
 
 
 def _corrected(mistaken: BoolArray, wrong: FloatArray, weight: FloatArray) -> tuple[float, float]:
@@ -124,6 +133,7 @@ class StoppingCurve:
     gain, gain_spread : by how much `more` further rows are expected to lower the error of the
         model, and its standard error
     more : number of further rows
+    left : how many labels are wrong after all verdicts, and what that rests on
     """
 
     checked: IntArray
@@ -135,15 +145,16 @@ class StoppingCurve:
     gain: float
     gain_spread: float
     more: int
+    left: WrongLeft
 
     @property
     def sentence(self) -> str:
         """What checking more rows would bring."""
-        what = f"Another {self.more:,} rows would lower the error by about"
-        change = f"{self.gain:.3f} ± {self.gain_spread:.3f}"
-        if self.gain <= self.gain_spread:
-            return f"{what} {change}, which may be no gain at all."
-        return f"{what} {change}."
+        if self.gain < 0.0005:
+            return f"Another {self.more:,} rows are not expected to lower the error of the model."
+        what = f"Another {self.more:,} rows would lower the error by about {self.gain:.3f}"
+        unsure = ", perhaps not at all" if self.gain <= self.gain_spread else ""
+        return f"{what} ± {self.gain_spread:.3f}{unsure}."
 
 
 def when_to_stop(
@@ -222,4 +233,5 @@ def when_to_stop(
         float(scale * fall.mean()),
         float(scale * fall.std() / root),
         more,
+        now,
     )

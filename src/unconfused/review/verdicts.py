@@ -34,7 +34,7 @@ class Verdict:
     action : "label", "skip" (seen and left open) or "undo" (takes back what it replaces)
     verdict : the true class, if the action is "label"
     drawn_by : how the row was chosen: "suspicion", "gain", "random", "confusion", ...
-    probability : chance of the row, among those with its label, to be drawn; None if unknown
+    probability : with which the row was drawn, among those with its label; None if unknown
     suggested : the class the model suggested
     shown : whether the suggestion was visible before the answer
     time : UTC, ISO 8601
@@ -112,7 +112,7 @@ def append_verdicts(path: str | os.PathLike[str], verdicts: Iterable[Verdict]) -
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The lines of one or more verdict files, and what they amount to."""
+    """The lines of one or more verdict files, and the verdicts that follow from them."""
 
     records: list[Verdict]
     notes: list[str] = field(default_factory=list)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.blas import daxpy
 
 from unconfused._typing import FloatArray
-from unconfused.solvers.preconditioner import Preconditioner
+
+if TYPE_CHECKING:
+    from unconfused.solvers.preconditioner import Preconditioner
 
 MEMORY, SHORT_MEMORY = 20, 8
 """Number of stored (step, gradient change) pairs. More pairs save steps, but each costs two passes

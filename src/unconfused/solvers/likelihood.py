@@ -55,6 +55,12 @@ class LikelihoodState:
     posterior: FloatArray | None = None
     """P(true class | row, label) summed by label code at the end, (S, Q)."""
 
+    def shares(self) -> FloatArray:
+        """Return the share of each class among the rows, (Q,)."""
+        assert self.posterior is not None
+        rows = self.posterior.sum(axis=0)
+        return np.asarray(rows / rows.sum())
+
     def calibrate(self, power: float, shift: FloatArray, intercept: bool) -> None:
         """Multiply all weights by `power`, then add `shift` to the intercepts, if there are any."""
         self.weights = power * self.weights

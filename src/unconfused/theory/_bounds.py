@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from unconfused._arguments import check_positive
-from unconfused._labels import MISSING, encode_labels
+from unconfused._arguments import check_not_negative, check_positive
+from unconfused._labels import encode_complete
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 
 
@@ -19,10 +18,8 @@ def radius(X: Rows, *, intercept: bool = False) -> float:
 
     Parameters
     ----------
-    X : array-like or CSR matrix of shape (n_samples, n_features)
-        The rows.
-    intercept : bool, default=False
-        Whether to append a constant feature 1, as for a classifier with an intercept.
+    X : the rows, dense or CSR
+    intercept : whether to append a constant feature 1, as for a classifier with an intercept
 
     Examples
     --------
@@ -51,17 +48,12 @@ def margin(
 
     Parameters
     ----------
-    weights : array-like of shape (n_classes, n_features)
-        One row per class. With two classes, a single row w (scikit-learn's `coef_`) means the pair
-        -w/2 and w/2.
-    X : array-like or CSR matrix of shape (n_samples, n_features)
-        The rows.
-    y : array-like of shape (n_samples,)
-        True labels.
-    intercept : array-like of shape (n_classes,), optional
-        One intercept per row of `weights`.
-    classes : array-like of shape (n_classes,), optional
-        The class of each row of `weights`. By default the sorted labels of `y`.
+    weights : one row per class. With two classes, a single row w (scikit-learn's `coef_`) means the
+        pair -w/2 and w/2
+    X : the rows, dense or CSR
+    y : true labels
+    intercept : one intercept per row of `weights`
+    classes : the class of each row of `weights`; by default the sorted labels of `y`
 
     Examples
     --------
@@ -102,7 +94,7 @@ def _unit_norm(weights: ArrayLike, intercept: ArrayLike | None) -> FloatArray:
 
 def _true_columns(y: ArrayLike, classes: ArrayLike | None, n_classes: int, n_rows: int) -> IntArray:
     """Return the index of the weights of the true class of each row of X."""
-    encoded = encode_labels(y, classes=classes, missing_label=None)
+    encoded = encode_complete(y, classes, "y")
     if len(encoded.classes) != n_classes:
         raise ValueError(
             f"weights have {n_classes} rows but there are {len(encoded.classes)} classes; name "
@@ -110,8 +102,6 @@ def _true_columns(y: ArrayLike, classes: ArrayLike | None, n_classes: int, n_row
         )
     if len(encoded.observed) != n_rows:
         raise ValueError(f"X has {n_rows} rows but y has {len(encoded.observed)} labels.")
-    if np.any(encoded.observed == MISSING):
-        raise ValueError("y must not hold missing labels (None or NaN).")
     order = np.arange(n_classes) if classes is None else np.argsort(np.asarray(classes))
     return order[encoded.observed].astype(np.intp)
 
@@ -128,11 +118,9 @@ def mistake_bound(margin: float, radius: float = 1.0) -> float:
 
     Parameters
     ----------
-    margin : float
-        θ, positive, of some W* of Frobenius norm 1, as returned by `margin`. It cannot exceed
-        sqrt(2) R; a larger one means that W* was not normalized, and raises an error.
-    radius : float, default=1.0
-        R, the largest norm of a row including the constant feature, as returned by `radius`.
+    margin : θ, positive, of some W* of Frobenius norm 1, as returned by `margin`. It cannot exceed
+        sqrt(2) R; a larger one means that W* was not normalized, and raises an error
+    radius : R, the largest norm of a row including the constant feature, as returned by `radius`
 
     Examples
     --------
@@ -160,14 +148,10 @@ def whitened_mistake_bound(
 
     Parameters
     ----------
-    weights : array-like of shape (n_classes, n_features)
-        W*, one row per class, of any norm.
-    X : array-like of shape (n_samples, n_features)
-        The rows; append a constant feature for an intercept.
-    y : array-like of shape (n_samples,)
-        True labels, without mistakes of W*.
-    precision : array-like of shape (n_features, n_features)
-        P, symmetric and positive definite.
+    weights : W*, one row per class, of any norm
+    X : the rows; append a constant feature for an intercept
+    y : true labels, without mistakes of W*
+    precision : P, symmetric and positive definite
 
     Examples
     --------
@@ -207,8 +191,9 @@ def uma_mistake_bound(
 ) -> float:
     r"""Bound the number of updates of UMA with a stopping tolerance on the norms.
 
-    Let an update use z, an estimate of the mean μ of the rows truly of class q and predicted p
-    (over all rows, so that μ carries the mass m of that cell). Suppose that, at every update,
+    Let an update use z, an estimate of μ, the sum of the rows that are truly of class q and
+    predicted p, divided by the number of all rows. Their share of all rows is the mass m of the
+    cell. Suppose that, at every update,
 
     1. the rows are separable with margin θ by some W* of Frobenius norm 1, and none is longer
        than R: so :math:`|\mu| \le R m`, and the margin of μ is at least
@@ -232,24 +217,18 @@ def uma_mistake_bound(
     .. math:: T \le \frac{2}{\rho^2} \cdot \frac{(a + b)^2}{4 a b}
 
     updates. Without sampling error and with all cells of one size this is the bound of
-    `mistake_bound`; the second factor is the price of cells of different masses. The paper's
-    statement on convergence leaves the mass out of the margin; this one takes its place.
+    `mistake_bound`; the second factor is the price of cells of different masses. This bound
+    replaces the one in the paper, whose margin does not depend on the mass.
 
     Parameters
     ----------
-    margin : float
-        θ, positive, as for `mistake_bound`.
-    tolerance : float
-        a, the norm below which no update is made (a numeric `tol` of UMA). The mass of a cell
-        that is acted on is then at least (a - ε)/R.
-    radius : float, default=1.0
-        R, the largest norm of a row, the intercept's constant included.
-    deviation : float, default=0.0
-        ε, a bound on the sampling error of all update vectors used. For ρ to be positive it has
-        to be below ``tolerance * θ / (θ + sqrt(2) R)``; at half of that the bound is 4 times
-        that of exact update vectors, or a little more.
-    largest_mass : float, default=1.0
-        M, the largest mass a cell can have: the share of the largest class will do.
+    margin, radius : θ and R, as for `mistake_bound`
+    tolerance : a, the norm below which no update is made (a numeric `tol` of UMA). The mass of a
+        cell that is acted on is then at least (a - ε)/R
+    deviation : ε, a bound on the sampling error of all update vectors used. For ρ to be positive it
+        has to be below ``tolerance * θ / (θ + sqrt(2) R)``; at half of that the bound is 4 times
+        that of exact update vectors, or a little more
+    largest_mass : M, the largest mass a cell can have, such as the share of the largest class
 
     Examples
     --------
@@ -264,9 +243,7 @@ def uma_mistake_bound(
     M = check_positive(largest_mass, "largest_mass")
     if M > 1:
         raise ValueError(f"largest_mass is a share of the rows, at most 1; got {largest_mass}.")
-    if not isinstance(deviation, Real) or not 0 <= deviation < math.inf:
-        raise ValueError(f"deviation must be a finite number, 0 or more; got {deviation!r}.")
-    b = R * M + deviation
+    b = R * M + check_not_negative(deviation, "deviation")
     if a > b:
         raise ValueError(f"No update vector can be longer than {b:.4g}; tolerance is {a:.4g}.")
     rho = theta / R - deviation / a * (theta / R + math.sqrt(2.0))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 from scipy.special import lambertw
 
-from unconfused._arguments import check_count, check_positive
+from unconfused._arguments import check_count, check_inner_share, check_positive
 from unconfused._matrix import SINGULAR_BEYOND, Unmixing, check_confusion
 from unconfused._typing import ArrayLike
 
@@ -29,8 +28,7 @@ def inflation(confusion: ArrayLike) -> float:
 
     Parameters
     ----------
-    confusion : array-like of shape (n_classes, n_classes)
-        Rows are true classes, columns observed labels, rows sum to 1; invertible.
+    confusion : rows are true classes, columns observed labels; invertible
 
     Examples
     --------
@@ -78,24 +76,17 @@ def sample_size(
 
     Parameters
     ----------
-    epsilon : float
-        Accepted deviation, positive.
-    delta : float
-        Accepted probability of failure, in (0, 1).
-    n_features : int
-        d, including the constant feature if there is an intercept.
-    n_classes : int
-        Q, at least 2.
-    confusion : array-like of shape (n_classes, n_classes), optional
-        C, rows true and columns observed. By default the labels are clean.
-    radius : float, default=1.0
-        R, a bound on the norm of every row.
-    regions : {"fixed", "learned"}, default="fixed"
-        "fixed" is the paper's statement: the regions "predicted p" do not depend on these rows,
-        as for one update on fresh rows. UMA learns its regions from the rows it averages; to
-        hold for all linear classifiers at once, "learned" multiplies the cover by the ways in
-        which Q - 1 half-spaces can cut 2n points, :math:`(2 e n / D)^{D (Q - 1)}` by Sauer's
-        lemma, and solves for n by bisection. The paper leaves this factor out.
+    epsilon : accepted deviation, positive
+    delta : accepted probability of failure
+    n_features : d, including the constant feature if there is an intercept
+    n_classes : Q, at least 2
+    confusion : C, rows true and columns observed. By default the labels are clean
+    radius : R, a bound on the norm of every row
+    regions : "fixed" is the paper's statement: the regions "predicted p" do not depend on these
+        rows, as for one update on fresh rows. "learned" holds for all linear classifiers at once,
+        and so for UMA, which learns its regions from the rows it averages. It multiplies the cover
+        by the number of ways in which Q - 1 half-spaces can cut 2n points,
+        :math:`(2 e n / D)^{D (Q - 1)}` by Sauer's lemma. The paper leaves this factor out
 
     Examples
     --------
@@ -107,8 +98,6 @@ def sample_size(
     """
     d = check_count(n_features, "n_features", 1)
     Q = check_count(n_classes, "n_classes", 2)
-    if not isinstance(delta, Real) or not 0 < delta < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1; got {delta!r}.")
     if regions not in ("fixed", "learned"):
         raise ValueError(f'regions must be "fixed" or "learned"; got {regions!r}.')
     kappa = 1.0 if confusion is None else inflation(check_confusion(confusion, Q))
@@ -116,7 +105,7 @@ def sample_size(
     # No deviation of a mean of values in [-1, 1] is larger than 2.
     eta = min(2.0, check_positive(epsilon, "epsilon") / scale)
     D = d + 1
-    log_failures = math.log(4 * Q * (Q - 1) / delta)
+    log_failures = math.log(4 * Q * (Q - 1) / check_inner_share(delta, "delta"))
     log_cover = 1 + math.log(D + 1) + D * math.log(32 * math.e / eta)
     rows = 128 / eta**2 * (log_failures + log_cover)
     if regions == "fixed":

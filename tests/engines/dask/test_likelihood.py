@@ -10,7 +10,7 @@ from unconfused import (
     UnconfusedDiscriminantAnalysis,
     UnconfusedLogisticRegression,
 )
-from unconfused.estimators.automatic.search import USUAL_PENALTY
+from unconfused.estimators.automatic.penalty import USUAL_PENALTY
 
 dask = pytest.importorskip("dask", reason="needs the extra `dask`")
 da = pytest.importorskip("dask.array", reason="needs the extra `dask`")

@@ -170,7 +170,7 @@ def test_few_regions_are_brought_up_to_date(monkeypatch, strategy):
     assert sum(measured) < 0.7 * 10 * 100
 
 
-KERNELS = ["rescore.rescore", "cells.move_rows", "rows.add_rows", "cells.add_products"]
+KERNELS = ["assignment.rescore", "partition.move_rows", "engine.add_rows", "sums.add_products"]
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -187,7 +187,7 @@ def test_after_an_interrupt_a_restart_is_a_fresh_start(monkeypatch, strategy, st
         partition = engine.partition(unmixing, 0.0)
         partition.restart(rng.randn(4, 6))
         module, name = KERNELS[seed % 4].split(".")
-        module = __import__(f"unconfused.engines.local.kernels.{module}", fromlist=[name])
+        module = __import__(f"unconfused.engines.local.{module}", fromlist=[name])
         real, calls = getattr(module, name), iter(range(10**6))
         last = rng.randint(12)
 

@@ -6,9 +6,12 @@ import base64
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from unconfused._atomic import whole_file
 from unconfused._report.data import ReportData
@@ -77,7 +80,7 @@ def policy_hash(text: str) -> str:
 
 def _embedded(data: ReportData) -> Markup:
     """Return the numbers as JSON that cannot end its element; of the rows, what ranks them."""
-    table = data.as_dict()
+    table = asdict(data)
     table["values"] = table.pop("class_values")
     table["rows"] = [[one.row, one.label, one.suggested, one.wrong] for one in data.rows]
     text = json.dumps(_rounded(table), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -93,6 +96,8 @@ def _rounded(value: Any) -> Any:
         return float(f"{value:.{DIGITS}g}") if abs(value) < float("inf") else None
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return _rounded(value.tolist())
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
     return value

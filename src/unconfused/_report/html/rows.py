@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from unconfused._report.data import ReportData, SuspectRow
-from unconfused._report.html.charts import bar
-from unconfused._report.html.sections import name, paragraph, scrolled, section
+from unconfused._report.html.sections import bar, name, paragraph, scrolled, section
 from unconfused._text import count, percent
 from unconfused._text.html import Markup, element, join
 
@@ -34,7 +33,8 @@ def rows_to_check(data: ReportData) -> Markup:
         return section("rows", "Rows to check first", paragraph(data.rows_words))
     shown = count(len(data.rows), "row")
     if data.n_ranked > len(data.rows):
-        shown = f"The first {shown} of {data.n_ranked:,}"
+        kind = "unchecked rows" if data.n_trusted else "rows"
+        shown = f"The first {len(data.rows):,} of {data.n_ranked:,} {kind}"
     return section(
         "rows",
         "Rows to check first",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from unconfused._report.data import ReportData
-from unconfused._report.html.charts import bar
 from unconfused._text import about, count, percent, points, short_names
 from unconfused._text.html import Markup, element
 
@@ -89,6 +90,15 @@ def line(head: Any, *cells: Any) -> Markup:
     return element("tr", _heading(head, "row"), *written)
 
 
+def bar(share: float, style: str, most: float = 1.0) -> Markup:
+    """Draw a small bar for a share of the largest."""
+    width = round(100 * min(share / most, 1.0), 1) if most > 0 else 0
+    filled = element("rect", width=width, height=8, class_=style)
+    # As wide as its cell; it says nothing that the text does not.
+    look = {"viewBox": "0 0 100 8", "aria_hidden": "true", "preserveAspectRatio": "none"}
+    return element("svg", filled, **look, class_="bar")
+
+
 def bar_cell(*bars: Markup) -> Markup:
     """Write a cell with bars."""
     return element("td", *bars, class_="bar-cell")
@@ -152,7 +162,7 @@ def _matrix(data: ReportData) -> Markup:
 
 
 def _heat_map(data: ReportData) -> Markup:
-    shown = data.confusion.shown
+    shown = data.confusion.shown.tolist()
     cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
     caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
     few = len(shown) <= FEW_CLASSES
@@ -173,7 +183,8 @@ def _grid(
     **more: Any,
 ) -> Markup:
     """Write a matrix with its classes, shortened; the whole name of each is its title."""
-    columns, rows = short_names(data.classes, COLUMN_NAME), short_names(data.classes, ROW_NAME)
+    longest = ROW_NAME if len(codes) <= FEW_CLASSES else COLUMN_NAME
+    columns, rows = short_names(data.classes, longest), short_names(data.classes, ROW_NAME)
 
     def head(code: int, name: str, scope: str) -> Markup:
         return element("th", element("bdi", name), scope=scope, title=data.classes[code])
@@ -192,7 +203,7 @@ def _share(value: float) -> str:
 def _all_classes(data: ReportData) -> Markup | None:
     """Write the whole matrix, folded, where the heat map shows a part of it."""
     whole = data.confusion.whole
-    if not whole:
+    if whole is None:
         return None
     cells = [[element("td", _share(value), class_="num") for value in row] for row in whole]
     corner, caption = element("td", "true ↓ label →"), "Confusion matrix of all classes, in percent"
@@ -203,9 +214,7 @@ def _all_classes(data: ReportData) -> Markup | None:
 def _cell(data: ReportData, i: int, j: int) -> Markup:
     shown = data.confusion
     value = shown.matrix[i][j]
-    worst = max(
-        (v for t, row in enumerate(shown.matrix) for k, v in enumerate(row) if t != k), default=0
-    )
+    worst = (shown.matrix * ~np.eye(len(shown.shown), dtype=bool)).max()
     full = 1.0 if i == j else max(WORST_AT_LEAST, worst)
     # The square root lets small errors show beside large ones.
     level = min(LEVELS, round(LEVELS * (value / full) ** 0.5)) if value >= 0.005 else 0

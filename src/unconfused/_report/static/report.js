@@ -155,7 +155,7 @@ function setUpDecisions() {
     try { localStorage.setItem(place, JSON.stringify(Object.fromEntries(decided))); } catch { /* not kept */ }
     const all = [...decided.values()], changed = all.filter((one) => one.changed).length;
     byId("decided").textContent = decided.size === 0
-      ? "Keep, change or skip rows. Your verdicts stay in this browser until you download them."
+      ? "Keep a label, change it to the suggestion or to another class, or skip the row. Your verdicts stay in this browser until you download them."
       : `${decided.size} decided: ${changed} changed, ${all.filter((one) => one.action === "skip").length} skipped.`;
     ["verdicts", "corrected", "forget"].forEach((id) => { byId(id).disabled = decided.size === 0; });
   };

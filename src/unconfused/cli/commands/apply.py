@@ -66,7 +66,7 @@ def apply(
     require_columns(table, named)
     if keep_original:
         refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
-    known = LabelOptions(label, truth=str(verdicts), identity=identity)
+    known = LabelOptions(label, identity=identity, verdicts=verdicts)
     changed, counts, notes = _applied(table, known)
     if keep_original:
         changed[BEFORE] = table[label]

@@ -21,7 +21,7 @@ from unconfused.cli.errors import check_target, in_options, refuse_clash, refuse
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.input.task import common_labels
-from unconfused.cli.options import ReadOptions, without
+from unconfused.cli.options import ReadOptions, is_nameless, without
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -52,11 +52,7 @@ def audit(
     *,
     labels: Annotated[LabelOptions, without("trust_labels")],
     output: Path = opt.output(f"Output file for the rows: {opt.TABLE_FILES}."),
-    report: Path | None = opt.file(
-        "--report",
-        "Also write an HTML report, in which rows can be kept, changed or skipped.",
-        "FILE.html",
-    ),
+    report: Path | None = opt.report(),
     keep: list[str] = opt.columns(
         "--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."
     ),
@@ -68,8 +64,9 @@ def audit(
     ),
     probabilities: Path | None = opt.known(
         "--probabilities",
-        "Out-of-fold probabilities of any model, a row per row of DATA and a column per class: "
-        ".csv, .parquet, or .npy in the order of the sorted classes. No model is fitted then.",
+        "Out-of-fold probabilities of any model, used instead of fitting one. A .csv or .parquet "
+        "file with a row for each row of DATA and a column for each class, or .npy with columns "
+        "in the order of the sorted classes.",
         "FILE",
     ),
     predicts: opt.Predicts = opt.known(
@@ -77,12 +74,6 @@ def audit(
         "What --probabilities are of: the noisy label, if the model was trained on noisy "
         "labels, or the true class.",
         default=opt.Predicts.label,
-    ),
-    learner: opt.AuditLearner = opt.plain(
-        "--learner",
-        "Model that scores the labels: logistic regression or boosted trees through the "
-        "confusion matrix; auto: trees where they predict held-out labels better.",
-        default=opt.AuditLearner.auto,
     ),
     settings: Annotated[Settings, without("max_iter")],
     stream: bool | None = opt.stream(),
@@ -94,12 +85,12 @@ def audit(
 ) -> None:
     """List the rows most likely mislabelled, with a suggested label for each.
 
-    OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given,
-    `label`, `suggested` and `probability_wrong`, and is sorted by the latter. Probabilities are
-    out-of-fold: no label is scored by a model fitted to it. Where no probability can be estimated,
-    rows are ranked by self-confidence, in a column `suspicion`. Trusted rows are not listed.
+    OUTPUT has the columns `row` (row number in DATA, from 0), the column of --id if given, `label`,
+    `suggested` and `probability_wrong`, most suspicious rows first. Each label is scored by models
+    that were not fitted to it. If no probability can be estimated, rows are ranked by 1 minus the
+    probability of their label, in a column `suspicion`. Trusted rows are not listed.
     """
-    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
     labels.refuse_other_labels()
     identity = labels.identity
     kept = [one for one in reading.names(data, keep) if one != identity]
@@ -133,13 +124,11 @@ def audit(
 
 def _refuse_unknown(data: Path, reading: ReadOptions, kept: list[str]) -> None:
     """Raise before any work if a column to keep is not there."""
-    from unconfused.cli.input.stream import Parts
-
-    found = find_source(data, reading.format).format if kept else "none"
-    if found in ("svmlight", "npz"):
+    if kept and is_nameless(data, reading):
         raise ValueError("This file has no column names, so --keep does not apply.")
-    if found not in ("none", "jsonl"):  # a line of JSON may lack a name that others have
-        require_columns(Parts(data, reading).first_row(), kept)
+    # A line of JSON may lack a name that others have.
+    if kept and find_source(data, reading.format).format != "jsonl":
+        require_columns(reading.first_row(data), kept)
 
 
 def _tell(
@@ -252,8 +241,7 @@ def _tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -
     if as_json:
         print_json({**told, "rows": len(rows), "output": str(output)})
         return
-    out = console()
-    share = told["expected_wrong"] / max(1, told["labels"])
+    out, share = console(), told["expected_wrong"] / max(1, told["labels"])
     if told["criterion"] == "posterior":
         out.print(f"{roughly(percent(share))} of the labels are wrong.", style="bold")
     else:

@@ -89,12 +89,10 @@ def _print_outcome(outcome: Outcome) -> None:
     table.add_column("trained on")
     table.add_column("learner", no_wrap=True)
     table.add_column("error, %", justify="right")
-    table.add_column("fit, ms", justify="right")
     styles = {digits_demo.CLEAN: "dim", digits_demo.BELIEVED: ""}
     for one in outcome.learners:
         error = f"{100 * one.mean:.1f} ± {100 * one.spread:.1f}"
-        seconds = f"{1000 * sum(one.seconds) / len(one.seconds):.0f}"
-        table.add_row(one.given, one.name, error, seconds, style=styles.get(one.given, "bold"))
+        table.add_row(one.given, one.name, error, style=styles.get(one.given, "bold"))
     out = console()
     out.print(table)
     out.print(outcome.in_words())

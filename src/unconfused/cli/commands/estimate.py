@@ -33,7 +33,7 @@ def estimate(
         "Output file for the matrix, as read by `fit --confusion`.", "C.csv", default=None
     ),
     level: float = opt.level(),
-    settings: Annotated[Settings, without("l2", "relabel", "max_iter", "as_is")],
+    settings: Annotated[Settings, without("learner", "l2", "relabel", "max_iter", "as_is")],
     stream: bool | None = opt.stream(),
     scratch: Path | None = opt.scratch(),
     reading: ReadOptions,
@@ -43,10 +43,11 @@ def estimate(
 ) -> None:
     """Estimate the confusion matrix of the labels, with intervals and a verdict.
 
-    From trusted rows (--truth), from the answers of several annotators and the features
-    (--annotators, --votes), or, with neither, from features and labels alone, which is a guess.
+    It is estimated from trusted rows (--truth), from the answers of several annotators and the
+    features (--annotators, --votes) or, with neither, from features and labels alone. The last is
+    only a guess.
     """
-    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, "auto")
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
     refuse_same_target(data, output)
     if output is not None:
         check_target(output, [".csv", ".tsv"], force=force)
@@ -102,9 +103,9 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
                 raise
     caught: list[str] = []
     with warnings_as_notes(caught):
-        task, plan = source.open_labels()
+        task = source.open_labels()
         source.stage("Estimating the confusion matrix")
-        found = estimate_labels(task, plan, source.settings)
+        found = estimate_labels(task, source.settings)
         wrong = found.wrong_labels(basis_of(task))
         if task.checked is not None and task.kind == "trusted":
             counts = task.verdicts().sample_counts(task.y, classes=found.classes)

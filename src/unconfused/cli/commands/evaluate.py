@@ -56,8 +56,8 @@ def evaluate(
     confusion: Path | None = opt.confusion(),
     truth: str | None = opt.known(
         "--truth -t",
-        "Column with the true class of some rows, drawn at random, empty elsewhere; or a file "
-        "of verdicts on DATA from `unconfused review`, of which those on rows drawn at random "
+        "Column with the true class of some randomly drawn rows, empty elsewhere; or a file of "
+        "verdicts on DATA from `unconfused review`, of which only those on randomly drawn rows "
         "count.",
         "COLUMN|VERDICTS.csv",
     ),
@@ -69,12 +69,13 @@ def evaluate(
     seed: int = opt.seed(),
     as_json: bool = opt.as_json(),
 ) -> None:
-    """Estimate how good a model is against the truth, on rows it was not fitted on.
+    """Estimate accuracy, precision, recall and F1 from noisy test labels, with intervals.
 
-    Scores are corrected for label noise through the matrix of --confusion; trusted rows (--truth)
-    enter with their true class. With --truth alone, only the trusted rows count. With neither, the
-    matrix of the fit is used, if it was given or counted on trusted rows. If the labels of the file
-    are clean, name their column with --truth; no --label is needed.
+    DATA must hold rows that the model was not fitted to. Scores are corrected for label noise by
+    the matrix of --confusion; trusted rows (--truth) enter with their true class. With --truth
+    alone, only the trusted rows count. With neither, the matrix of the fit is used, if it was given
+    or counted on trusted rows. If the labels of the file are clean, name their column with --truth;
+    no --label is needed.
     """
     from unconfused import load
     from unconfused.metrics import NoisyEvaluation
@@ -89,7 +90,7 @@ def evaluate(
     label = known.label
     loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
     if not is_nameless(data, reading):
-        there = next(reading.parts(data, 1)).columns
+        there = reading.first_row(data).columns
         known.refuse_other_file(there)
         columns.append(saved.get("label") if saved.get("label") in there else None)
     asked = Prediction(loaded, [*dict.fromkeys(filter(None, columns))], every_class=False)

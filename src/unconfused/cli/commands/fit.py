@@ -26,18 +26,7 @@ def fit(
     *,
     labels: LabelOptions,
     output: Path = opt.output("Output file for the model.", default=Path("model.skops")),
-    report: Path | None = opt.file(
-        "--report",
-        "Also write an HTML report on the labels, with the rows most likely mislabelled.",
-        "FILE.html",
-    ),
-    learner: opt.Learner = opt.plain(
-        "--learner",
-        "logistic: logistic regression through the confusion matrix; trees: boosted trees "
-        "through it; auto: trees where they predict held-out labels better; uma: the algorithm "
-        "of the paper, without probabilities.",
-        default=opt.Learner.auto,
-    ),
+    report: Path | None = opt.report(),
     settings: Settings,
     stream: bool | None = opt.stream(),
     scratch: Path | None = opt.scratch(),
@@ -50,7 +39,7 @@ def fit(
     Numbers are scaled, words become categories, and missing values are imputed. These steps are
     saved with the model, so `predict` takes files in the same format as DATA.
     """
-    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading, learner)
+    labels, settings = labels.of_file(data, reading), settings.of_file(data, reading)
     refuse_same_target(data, output, report)
     check_target(output, [".skops"], force=force)
     if report is not None:

@@ -42,9 +42,9 @@ def predict(
 ) -> None:
     """Predict the true class of every row of DATA.
 
-    OUTPUT has a row per row of DATA, with a column `label` and, if the model has probabilities, a
-    column `probability`: that of the label. DATA must have the columns the model was fitted on;
-    others are ignored.
+    OUTPUT has a row for each row of DATA, with the predicted class in the column `label`. If the
+    model has probabilities, the column `probability` has that of this class. DATA must have the
+    columns that the model was fitted on; others are ignored.
     """
     refuse_same_target(data, output, model)
     check_table_target(output, force=force)
@@ -52,25 +52,25 @@ def predict(
 
     asked = Prediction(load(model), split_names(keep), proba)
     refuse_clash("--keep", asked.keep, asked.made())
-    with (
-        open_table(output, force=force, escape=escape) as append,
-        Stages() as stage,
-    ):
+    shares: Counter[str] = Counter()
+    with open_table(output, force=force, escape=escape) as append, Stages() as stage:
         stage(f"Labelling {data.name}")
-        for frame in asked.parts(data, reading, rows):
+        for part, kept in asked.inputs(data, reading, rows):
+            frame = asked.label(part, kept)
+            shares.update(frame[LABEL].astype(str).value_counts().to_dict())
             append(frame)
             stage.rows(len(frame))
-    _tell(asked, output, as_json)
+    _tell(asked, shares, output, as_json)
 
 
 class Prediction:
-    """Labels of a file, with counts for the summary."""
+    """What a model needs of a file, and what is made of it."""
 
     def __init__(self, model: Any, keep: list[str], every_class: bool) -> None:
         self.model, self.keep, self.every_class = model, keep, every_class
         self.has_probability = hasattr(model, "predict_proba")
         self.extra: list[str] = []
-        self.shares: Counter[str] = Counter()
+        """Columns of the data that are not used."""
         if every_class and not self.has_probability:
             raise ValueError(
                 "This model has no probabilities (UMA predicts labels only); drop --proba."
@@ -78,18 +78,9 @@ class Prediction:
 
     def made(self) -> list[str]:
         """Return the columns of the output that are not copied from the data."""
+        classes = self.model.classes_.tolist() if self.every_class else []
         made = [LABEL, PROBABILITY] if self.has_probability else [LABEL]
-        return made + self._every_class() if self.every_class else made
-
-    def _every_class(self) -> list[str]:
-        return [f"{PROBABILITY}_{one}" for one in self.model.classes_.tolist()]
-
-    def parts(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[Any]:
-        """Yield the labels of the file in chunks."""
-        for rows_in, kept in self.inputs(path, reading, rows):
-            frame = self._label(rows_in, kept)
-            self.shares.update(frame[LABEL].astype(str).value_counts().to_dict())
-            yield frame
+        return [*made, *(f"{PROBABILITY}_{one}" for one in classes)]
 
     def inputs(self, path: Path, reading: ReadOptions, rows: int) -> Iterator[tuple[Any, Any]]:
         """Yield the rows as the model takes them, and the columns to keep, in chunks."""
@@ -130,7 +121,8 @@ class Prediction:
             X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
         return X, kept
 
-    def _label(self, rows: Any, kept: Any) -> Any:
+    def label(self, rows: Any, kept: Any) -> Any:
+        """Return labels and probabilities of rows, after the columns that are kept."""
         import pandas as pd
 
         classes = self.model.classes_
@@ -140,20 +132,18 @@ class Prediction:
                 finite_scores(self.model, rows, "decision_function")
             return pd.DataFrame({**columns, LABEL: self.model.predict(rows)})
         shares = finite_scores(self.model, rows, "predict_proba")
-        columns |= {LABEL: classes[shares.argmax(axis=1)], PROBABILITY: shares.max(axis=1)}
-        if self.every_class:
-            columns |= dict(zip(self._every_class(), shares.T, strict=True))
-        return pd.DataFrame(columns)
+        made = [classes[shares.argmax(axis=1)], shares.max(axis=1), *shares.T]
+        return pd.DataFrame(columns | dict(zip(self.made(), made, strict=False)))
 
 
-def _tell(asked: Prediction, output: Path, as_json: bool) -> None:
-    total = sum(asked.shares.values())
+def _tell(asked: Prediction, shares: Counter[str], output: Path, as_json: bool) -> None:
+    total = sum(shares.values())
     if as_json:
-        found = {"output": str(output), "rows": total, "labels": asked.shares}
+        found = {"output": str(output), "rows": total, "labels": shares}
         print_json(found | {"columns_not_used": asked.extra})
         return
-    words = ", ".join(f"{label}: {times:,}" for label, times in asked.shares.most_common(5))
-    console().print(f"{total:,} rows labelled ({words}{' and others' * (len(asked.shares) > 5)}).")
+    words = ", ".join(f"{label}: {times:,}" for label, times in shares.most_common(5))
+    console().print(f"{total:,} rows labelled ({words}{' and others' * (len(shares) > 5)}).")
     console().print(f"Labels: {output}")
     if asked.extra:
         some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)

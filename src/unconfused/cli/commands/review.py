@@ -37,16 +37,16 @@ def review(
     labels: Annotated[LabelOptions, without("truth", "trust_labels")],
     verdicts: Path = opt.file(
         "--verdicts",
-        "File of verdicts: read first, then appended to. `fit`, `estimate`, `audit` and "
-        "`evaluate` take it as --truth, `apply` writes its labels back.",
+        "File to which verdicts are added; earlier ones are read first. `fit`, `estimate`, "
+        "`audit` and `evaluate` take it as --truth, `apply` writes its labels into the data.",
         "FILE.csv",
         default=Path("verdicts.csv"),
     ),
     by: By = opt.plain(
         "--by",
-        "Which rows to ask about: suspicion: labels that look wrong; gain: rows that "
-        "would teach the model most; confusion: at random within labels, to learn the "
-        "matrix; random; mix: some at random, the others by suspicion.",
+        "Which rows to ask about. suspicion: labels that look wrong; gain: rows whose true class "
+        "would improve the model most; confusion: at random within labels, to estimate the "
+        "matrix; random: at random; mix: some at random, the others by suspicion.",
         default=By.mix,
     ),
     random_share: float = opt.plain(
@@ -60,8 +60,8 @@ def review(
     ),
     stop: int | None = opt.plain(
         "--when-to-stop",
-        "Do not open the page: print what the verdicts so far have gained, and what this "
-        "many more would.",
+        "Do not open the page, but print what the verdicts so far have gained, and what this "
+        "many more are expected to gain.",
         "ROWS",
         min=1,
     ),
@@ -70,14 +70,17 @@ def review(
         "--browser/--no-browser", "Open the page in the browser.", default=True
     ),
     hide: list[str] = opt.columns("--hide", "Columns not to show."),
-    settings: Annotated[Settings, without("smoothing", "relabel", "max_iter", "numbers")],
+    settings: Annotated[
+        Settings, without("learner", "smoothing", "relabel", "max_iter", "numbers")
+    ],
     reading: ReadOptions,
 ) -> None:
     """Check labels one row at a time, in the browser.
 
-    The page is served to this machine only, at an address with a token. Every verdict is on disk
-    before the next row appears: end the command at any time, and the same command continues from
-    there. Rows drawn at random show no suggestion until you have answered.
+    The page is served to this machine only, at an address with a secret token. Every verdict is
+    saved before the next row appears, so you can end the command at any time; the same command
+    continues from there. For rows drawn at random, the suggestion is hidden until you have
+    answered.
     """
     labels = labels.of_file(data, reading)
     settings = replace(settings.of_file(data, reading), relabel=0)
@@ -85,7 +88,10 @@ def review(
     if images is not None and not images.is_dir():
         raise typer.BadParameter(f"There is no folder {images}.")
     if stop is not None and not verdicts.is_file():
-        raise ValueError(f"There are no verdicts in {verdicts} yet: check some rows first.")
+        raise ValueError(
+            f"There are no verdicts in {verdicts} yet: check some rows first, by the same command "
+            "without --when-to-stop."
+        )
     with Stages() as stage:
         stage(f"Reading {data.name}")
         from unconfused.cli.input.open_task import open_task

@@ -40,8 +40,8 @@ class LabelOptions:
     )
     item: str | None = opt.known(
         "--item",
-        "Column of --votes with the row of DATA that was labelled: its value in --id, or its "
-        "row number, counted from 0.",
+        "Column of --votes that says which row of DATA was labelled: by its value in --id, or by "
+        "its row number, counted from 0.",
         "COLUMN",
     )
     annotator: str | None = opt.known(
@@ -129,7 +129,13 @@ class LabelOptions:
 class Settings:
     """Learner and column options."""
 
-    learner: str = "logistic"
+    learner: opt.Learner = opt.plain(
+        "--learner",
+        "logistic: logistic regression through the confusion matrix; trees: boosted trees "
+        "through it; auto: trees where they predict held-out labels better; uma: the UMA "
+        "algorithm, which has no probabilities.",
+        default=opt.Learner.auto,
+    )
     smoothing: float = opt.known(
         "--smoothing",
         "With --truth: pseudocount added to every cell of the matrix, for classes without a "
@@ -139,14 +145,14 @@ class Settings:
     )
     l2: float | None = opt.plain(
         "--l2",
-        "L2 penalty (logistic); without it, chosen by cross-validation.",
+        "L2 penalty (logistic); by default chosen by cross-validation.",
         min=0.0,
         show_default="automatic",
     )
     relabel: int | None = opt.plain(
         "--relabel",
-        "Rounds of refitting to the probable classes of the rows (logistic); 0 for none. Without "
-        "it, up to 4, as long as held-out labels support them.",
+        "Rounds in which the model is fitted again to the probable classes of the rows "
+        "(logistic); 0 for none. By default up to 4, as long as held-out labels support them.",
         min=0,
         show_default="automatic",
     )
@@ -169,11 +175,11 @@ class Settings:
     )
     seed: int = opt.seed()
 
-    def of_file(self, path: Path, reading: ReadOptions, learner: str = "logistic") -> Settings:
-        """Return the settings of a learner, with the names of columns that wildcards match."""
+    def of_file(self, path: Path, reading: ReadOptions) -> Settings:
+        """Return the settings with the names of columns that wildcards match."""
         kinds = ("text", "categories", "numbers", "ignore")
         named: dict[str, Any] = {kind: reading.names(path, getattr(self, kind)) for kind in kinds}
-        return replace(self, learner=learner, **named)
+        return replace(self, **named)
 
     def roles(self, reserved: list[str]) -> ColumnRoles:
         """Return what is said of columns; those reserved, of labels say, are left out as well."""

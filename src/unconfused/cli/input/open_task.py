@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,7 +33,6 @@ from unconfused.confusion.annotators import refuse_measurements as refuse_measur
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
-    from unconfused.cli.input.stream import Parts
     from unconfused.review.checked import CheckedRows
 
 
@@ -76,13 +76,18 @@ def task_of_table(
     return _task_of_labels(table, table[known.label], known, checked)
 
 
-def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
-    """Return the task of a file without column names."""
+def refuse_names(path: Path, known: LabelOptions) -> None:
+    """Raise if columns are named of a file without column names."""
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
             f"{path} has no column names: its own labels are used, and --label, --truth, "
             "--annotators, --votes and --id do not apply. Use a format with column names."
         )
+
+
+def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
+    """Return the task of a file without column names."""
+    refuse_names(path, known)
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
     return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known))
@@ -106,65 +111,61 @@ def _task_of_labels(
     table: Any, labels: Any, known: LabelOptions, checked: CheckedRows | None
 ) -> Task:
     """Return the task of rows with one label each; the truth is a column's, or of verdicts."""
-    classes, (y,), y_true = _labels_of([labels], table, known, checked)
+    matrix: Any = None
+    names: list[Any] = [[], []]
+    if known.confusion is not None:
+        from unconfused.cli.input.matrix_file import read_matrix
+
+        matrix, *names = read_matrix(known.confusion, other_labels=True)
+    classes, (y, *names), y_true = _labels_of([labels, *names], table, known, checked)
     refuse_measurements(y, known.label or "y")
     if known.truth is not None and y_true is not None and not present_labels(y_true).any():
         raise ValueError(f"The column {known.truth!r} of --truth is empty.")
-    if classes is None and known.confusion is None and y_true is not None:
+    if classes is None and matrix is None and y_true is not None:
         refuse_strangers(y, y_true)
     kept = kept_rows(present_labels(y), y_true)
     kind: Kind = "assumed" if known.trust_labels else "nothing"
+    kind = kind if y_true is None else "trusted"
     reserved = [one for one in (known.label, known.truth, known.identity) if one is not None]
+    if len(names[0]):
+        import pandas as pd
+
+        matrix = pd.DataFrame(matrix, *names)
     task = make_task(
-        kind if y_true is None else "trusted", table, kept, narrow(y[kept]), y_true, checked,
-        classes=classes, reserved=reserved,
+        kind if matrix is None else "given", table, kept, narrow(y[kept]), y_true, checked,
+        classes=classes, reserved=reserved, confusion=matrix,
     )  # fmt: skip
-    return task if known.confusion is None else _with_matrix(task, known.confusion)
+    others = [name for name in names[1].tolist() if name not in names[0].tolist()]
+    if others:
+        listed = ", ".join(map(str, others[:6]))
+        task.notes.append(f"Labels that are not classes, by {known.confusion}: {listed}.")
+    return task
 
 
-def _with_matrix(task: Task, path: Path) -> Task:
-    """Add the matrix of --confusion."""
-    from unconfused.cli.input.matrix_file import labelled, read_matrix
+def checked_in(
+    rows: Any, known: LabelOptions, fetch: Callable[[list[int]], Any] | None = None
+) -> CheckedRows | None:
+    """Find the rows of the verdicts of --truth, if it names a file of them.
 
-    matrix, *names = read_matrix(path, other_labels=True)
-    given, truth = task.classes, [] if task.y_true is None else [task.y_true]
-    y, classes, rows, columns, *truth = common_labels(
-        [task.y, [] if given is None else given, *names, *truth]
-    )
-    others = [name for name in names[1] if name not in names[0]]
-    said = [f"Labels that are not classes, by {path}: {', '.join(others[:6])}."]
-    return replace(
-        task,
-        kind="given",
-        notes=[*task.notes, *(said if others else [])],
-        y=y,
-        y_true=truth[0] if truth else None,
-        confusion=labelled(matrix, rows, columns) if len(rows) else matrix,
-        classes=None if given is None else classes,
-    )
-
-
-def checked_in(rows: Any, known: LabelOptions) -> CheckedRows | None:
-    """Find the rows of the verdicts of --truth, if it names a file of them."""
+    If `rows` are not all columns, as of a file that is read in chunks, `fetch` returns all columns
+    of rows with these numbers.
+    """
     if known.verdicts is None:
         return None
     from unconfused.review.checked import match_verdicts
     from unconfused.review.verdicts import read_verdicts
 
-    verdicts = read_verdicts(known.verdicts)
+    keys = None
     if isinstance(rows, LabelledRows):
-        found = match_verdicts(verdicts, rows.X, _texts(rows.y, rows.X.shape[0]))
-        return _used(found, known)
-    labels = None if known.label is None else rows.get(known.label)
-    keys = None if known.identity is None else _texts(rows[known.identity], len(rows))
-    found = match_verdicts(
-        verdicts, rows, _texts(labels, len(rows)), keys=keys, leave_out=left_out(known)
+        content, labels, n_rows = rows.X, rows.y, rows.X.shape[0]
+    else:
+        content, n_rows = fetch or rows, len(rows)
+        labels = None if known.label is None else rows.get(known.label)
+        keys = None if known.identity is None else _texts(rows[known.identity], n_rows)
+    verdicts, outside = read_verdicts(known.verdicts), left_out(known)
+    checked = match_verdicts(
+        verdicts, content, _texts(labels, n_rows), keys=keys, leave_out=outside
     )
-    return _used(found, known)
-
-
-def _used(checked: CheckedRows, known: LabelOptions) -> CheckedRows:
-    """Return verdicts, unless every one of them is on rows that the data does not have."""
     seen = checked.known.any() or len(checked.skipped) or len(checked.conflicts)
     if checked.notes and not seen:
         raise ValueError(
@@ -172,28 +173,6 @@ def _used(checked: CheckedRows, known: LabelOptions) -> CheckedRows:
             "--label and --id must be those of the review."
         )
     return checked
-
-
-def checked_in_parts(parts: Parts, labels: Any, known: LabelOptions) -> CheckedRows:
-    """Find the rows of the verdicts in a file that is read in chunks."""
-    from unconfused._columns.row_hash import row_hashes
-    from unconfused.review.checked import place_verdicts
-    from unconfused.review.verdicts import read_verdicts
-
-    assert known.verdicts is not None
-    verdicts = read_verdicts(known.verdicts)
-    named, place, hashes = known.identity, dict[str, int](), dict[int, str]()
-    for part in parts([one for one in (known.label, named) if one is not None]):
-        numbers = [int(one) for one in part.index]
-        keys = list(map(str, numbers)) if named is None else label_texts(part[named])
-        here = [spot for spot, key in enumerate(keys) if key in verdicts.by_key]
-        found = row_hashes(part.iloc[here].reindex(columns=parts.names), left_out(known))
-        for spot, digest in zip(here, found, strict=True):
-            key = str(keys[spot])
-            if key in place:
-                raise ValueError(f"{key!r} occurs more than once in the column {named!r}.")
-            place[key], hashes[numbers[spot]] = numbers[spot], digest
-    return _used(place_verdicts(verdicts, _texts(labels, parts.n_rows), place, hashes), known)
 
 
 def left_out(known: LabelOptions) -> list[str]:
@@ -240,30 +219,23 @@ def _task_of_votes(
     items = _match_items(path, table, named, item, known)
     classes, (labels,), y_true = _labels_of([label], table, known, checked)
     refuse_measurements(labels, known.label or "")
-    answered = {one for one, there in zip(item, present_labels(labels), strict=True) if there}
-    kept = kept_rows(np.array([one in answered for one in items], dtype=bool), y_true)
-    wanted = [items[place] for place in kept.tolist()]
-    there, duplicates = set(wanted), cast(Any, known.duplicates.value)
-    used = [number for number, one in enumerate(item) if one in there]
     votes = votes_from_long(
-        [item[one] for one in used],
-        [annotator[one] for one in used],
-        labels[used],
-        items=wanted,
-        classes=classes,
-        duplicates=duplicates,
-        missing_label=None,
-    )
+        item, annotator, labels, items=items, classes=classes,
+        duplicates=cast(Any, known.duplicates.value), missing_label=None,
+    )  # fmt: skip
+    answered = np.isin(np.arange(len(items)), votes.item)
+    kept = kept_rows(answered, y_true)
     others = dict.fromkeys([known.label, known.truth, known.identity, named])
     reserved = [str(name) for name in others if name in table.columns]
     task = make_task(
-        "votes", table, kept, votes, y_true, checked, classes=classes, reserved=reserved
+        "votes", table, kept, votes[kept], y_true, checked, classes=classes, reserved=reserved
     )
-    if votes.n_annotators <= len(answered):
-        return task
-    doubt = f"{votes.n_annotators:,} annotators gave answers on only {len(answered):,} rows: check "
-    doubt += "that --item and --annotator are not swapped."
-    return replace(task, notes=[*task.notes, doubt])
+    if votes.n_annotators > answered.sum():
+        task.notes.append(
+            f"{votes.n_annotators:,} annotators gave answers on only {answered.sum():,} rows: "
+            "check that --item and --annotator are not swapped."
+        )
+    return task
 
 
 def _read_answers(known: LabelOptions, reading: ReadOptions) -> tuple[list[str], list[str], Any]:

@@ -11,7 +11,7 @@ from unconfused._files import find_source
 from unconfused.cli.console import Stages
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.task import Plan, Task
-from unconfused.cli.options import ReadOptions
+from unconfused.cli.options import ReadOptions, is_nameless
 
 if TYPE_CHECKING:
     from unconfused.cli.input.stream import Parts
@@ -52,11 +52,12 @@ class TaskSource:
         from unconfused.cli.summary import show_columns
 
         if self._is_streamed():
-            task, plan = self._open_stream()
-            show_columns(plan)
-            return task, plan
-        task = self._whole()
-        plan = make_plan(task, self.settings)
+            from unconfused.cli.input.stream import open_stream
+
+            task, plan = open_stream(self)
+        else:
+            task = self._whole()
+            plan = make_plan(task, self.settings)
         show_columns(plan)
         trees = trees_to_compare(task, self.settings, plan)
         if trees is None:
@@ -66,14 +67,13 @@ class TaskSource:
         self.stage("Comparing a linear model with boosted trees")
         return task, better_plan(task, plan, trees, self.settings.seed)
 
-    def open_labels(self) -> tuple[Task, Plan | None]:
-        """Read the labels only where that suffices to count them; else also plan a fit."""
-        if not self._is_streamed():
-            return self._whole(), None
+    def open_labels(self) -> Task:
+        """Read the labels, to count them."""
+        if not self._is_streamed() or is_nameless(self.data, self.reading):
+            return self._whole()
         from unconfused.cli.input.stream import open_labels
 
-        task = open_labels(self)
-        return self._open_stream() if task is None else (task, None)
+        return open_labels(self, self.parts())[0]
 
     def parts(self) -> Parts:
         """Return the chunks of the file."""
@@ -90,11 +90,6 @@ class TaskSource:
         if self.stream is not None:
             return self.stream
         return not whole and found.path.stat().st_size > STREAM_ABOVE
-
-    def _open_stream(self) -> tuple[Task, Plan]:
-        from unconfused.cli.input.stream import open_stream
-
-        return open_stream(self)
 
     def _whole(self) -> Task:
         from unconfused.cli.input.open_task import open_task

@@ -11,9 +11,10 @@ import numpy as np
 
 from unconfused._columns.kinds import ColumnPlan
 from unconfused._columns.row_hash import map_cells
+from unconfused._columns.summary import as_written
 from unconfused._typing import BoolArray, IntArray, Labels
 
-if TYPE_CHECKING:  # scikit-learn takes a while to import
+if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from unconfused.review.checked import CheckedRows
@@ -73,40 +74,30 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A random sample of the rows on disk: their places in the task, and the columns to show."""
-
-    rows: IntArray
-    table: Any
-
-
-@dataclass(frozen=True)
 class Plan:
-    """An unfitted pipeline, its input rows, and the kind of each column.
+    """Features, in memory or on disk, the fitted steps that made them, and a learner for them.
 
-    With a `sample` the rows are on disk: they are features then, and all steps but the learner are
-    fitted. `notes` tell of the choice of the learner.
+    `columns` are the kinds of the columns; `notes` tell of the choice of the learner.
     """
 
-    model: Pipeline
+    steps: list[tuple[str, Any]]
+    learner: Any
     rows: Any
     columns: ColumnPlan | None
-    sample: Sample | None = None
+    on_disk: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
-    def learner(self) -> Any:
-        """The classifier at the end of the pipeline."""
-        return self.model.steps[-1][1]
+    def model(self) -> Pipeline:
+        """The pipeline that takes rows as they are in the file."""
+        from sklearn.pipeline import Pipeline  # this takes a while to import
 
-    def features(self) -> Any:
-        """Return the rows as the learner takes them."""
-        return self.model[:-1].fit_transform(self.rows) if self.sample is None else self.rows
+        return Pipeline([*self.steps, ("learner", self.learner)])
 
 
 def narrow(labels: Labels) -> Labels:
-    """Return labels without missing ones in their plain type."""
-    return common_labels([labels])[0] if labels.dtype == object else labels
+    """Return labels in their plain type if none is missing."""
+    return np.array(labels.tolist()) if present_labels(labels).all() else labels
 
 
 def kept_rows(answered: BoolArray, y_true: Labels | None) -> IntArray:
@@ -167,8 +158,8 @@ MANY = 20
 def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) -> list[Labels]:
     """Return columns as arrays of one type: integers if all labels are, else text.
 
-    A truth with gaps is often written as 1.0 where the labels say 1; both are 1 here. None stands
-    where there is no label.
+    A column of truths with missing values often has 1.0 where the labels have 1; both become 1.
+    Missing labels are None.
 
     Examples
     --------
@@ -188,13 +179,8 @@ def common_labels(columns: Sequence[Iterable[Any]], missing: str | None = None) 
 
 def label_texts(column: Iterable[Any], missing: str | None = None, empty: Any = None) -> list[Any]:
     """Return cells as they would be written, `empty` where there is nothing."""
-    return [empty if text in ("", missing) else text for text in map_cells(column, _text)]
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+    texts = (text.strip() for text in map_cells(column, as_written))
+    return [empty if text in ("", missing) else text for text in texts]
 
 
 def present_labels(labels: Labels) -> BoolArray:

@@ -1,9 +1,10 @@
 """Posteriors that agree with C on average, for mistakes that depend on the row.
 
-Bayes' rule through C assumes that mistakes depend on the class only. If the same rows are always
-mistaken, a model learns these mistakes as if they were classes, and all labels seem right. A matrix
-counted on checked labels still says how many rows of each label are of each class. The posteriors
-are therefore moved as little as possible until they add up to C; the model decides which rows move.
+Bayes' rule through C assumes that mistakes depend on the class only. If similar rows always get the
+same wrong label, a model learns these mistakes as if they were classes, and all labels seem right.
+A matrix counted on checked labels still says how many rows of each label are of each class. The
+posteriors are therefore changed as little as possible so that they add up to C; the model decides
+for which rows they change.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
-from unconfused._typing import FloatArray
+from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import logarithms, posterior
 
 LARGEST_POWER = 20.0
@@ -45,6 +45,18 @@ def posterior_given(probability: FloatArray, evidence: FloatArray) -> FloatArray
     log_evidence = logarithms(np.where(allowed, evidence, 1.0))
     found: FloatArray = posterior(np, logarithms(probability), log_evidence)[2]
     return found
+
+
+def judged_labels(table: FloatArray, observed: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the chance that each label is wrong (0 without a label), and the likeliest class.
+
+    `table` holds P(true class | row, label), or what rows are ranked by, (n, Q). A tie with the
+    label is no reason to suggest another class.
+    """
+    labelled = observed >= 0
+    own = np.where(labelled, table[np.arange(len(table)), observed], 1.0)
+    keep = labelled & (own >= table.max(axis=1))
+    return np.clip(1.0 - own, 0.0, 1.0), np.where(keep, observed, table.argmax(axis=1))
 
 
 def log_chances(
@@ -88,25 +100,6 @@ def best_power(
     found = minimize_scalar(loss, bounds=(-limit, limit), method="bounded", options={"xatol": 0.01})
     # Evidence that says nothing must not choose a power by rounding.
     return float(np.exp(found.x)) if found.fun < loss(0.0) - 1e-9 else 1.0
-
-
-def sharpened_losses(
-    margins: FloatArray, powers: FloatArray, weight: FloatArray | None = None
-) -> FloatArray:
-    """Return every row's log-loss under that of some powers which makes their mean smallest.
-
-    How sure a model is can be mended by one number; which classes it tells apart cannot. Models
-    that differ in how sure they are should be compared by the latter. `margins` are scores less
-    that of the true class, (n, Q).
-
-    Examples
-    --------
-    >>> margins = np.array([[0.0, -1.0], [0.0, -2.0], [0.5, 0.0]])
-    >>> sharpened_losses(margins, np.array([0.5, 1.0, 2.0])).round(2)
-    array([0.31, 0.13, 0.97])
-    """
-    losses = [np.asarray(logsumexp(power * margins, axis=1)) for power in powers]
-    return min(losses, key=lambda of_rows: float(np.average(of_rows, weights=weight)))
 
 
 @dataclass(frozen=True)
@@ -167,9 +160,9 @@ def calibrate(
     """Return the exponent and class shifts that maximize the likelihood of the evidence.
 
     A regularized model is underconfident, and predicts rare classes too rarely; if it is then
-    fitted to its own predictions, they become rarer with every round. The label frequencies, seen
-    through C, correct the class shares. Probabilities may be too sure where they are zeros, as a
-    class that no neighbour voted for occurs nevertheless: `zeros` finds a floor, too.
+    fitted to its own predictions, they become rarer with every round. The label frequencies, given
+    C, correct the class shares. Some classifiers predict probabilities of exactly 0, as for a class
+    that no neighbour has, although it can occur: with `zeros`, a floor is found as well.
 
     `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q); `start` is a
     calibration near the one sought.
@@ -224,11 +217,11 @@ def stacked(
 ) -> FloatArray:
     """Return weights of models, (M,), that make the evidence likeliest.
 
-    The average is of logarithms of probabilities, (M, n, Q); models should be calibrated, each on
-    its own. `evidence` is P(observation | true class), (n, Q), `weight` what each row counts,
-    `prior` and `precision` weights from other evidence, (M,), and how much these count. Even
-    weights do as well where mistakes depend on the class alone, but not where they depend on the
-    row (error 0.34 against 0.26 with trusted rows, ten cells of two tables).
+    Logarithms of probabilities, (M, n, Q), are averaged; each model should be calibrated before.
+    `evidence` is P(observation | true class), (n, Q), `weight` how much each row counts, `prior`
+    weights from other evidence, (M,), and `precision` how much these count. Equal weights are as
+    good where mistakes depend on the class alone, but not where they depend on the row (error 0.34
+    against 0.26 with trusted rows, ten cells of two tables).
     """
     start = np.full(len(logs), 1.0 / len(logs)) if prior is None else prior
     if not weight.any():
@@ -250,8 +243,8 @@ def stacked(
 def shares_of(weights: FloatArray, logs: FloatArray) -> FloatArray:
     """Return the share of each model in an average with these weights; 0 if it is negligible.
 
-    It is how far the model moves the scores of the classes apart: one that is sure of nothing adds
-    nothing.
+    The share is how far the model moves the scores of the classes apart: a model that is uncertain
+    about every row contributes nothing.
     """
     parts = weights * np.maximum(logs.std(axis=2).mean(axis=1), 1e-12)
     parts[parts < NEGLIGIBLE * parts.sum()] = 0.0

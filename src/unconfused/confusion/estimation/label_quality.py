@@ -36,13 +36,10 @@ TINY = 1e-12
 
 
 class LabelScores(NamedTuple):
-    """A table to rank labels by: 1 minus the entry of a row's label is its score."""
+    """P(true class | x, label) or P(label | x), (n, Q), to rank labels by, and which of the two."""
 
     table: FloatArray
-    """(n, Q): P(true class | x, label), or P(label | x)."""
-
     criterion: Criterion
-    """Which of the two."""
 
 
 def judge_labels(

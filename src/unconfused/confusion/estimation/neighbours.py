@@ -114,9 +114,5 @@ def _are_numbers(X: Any) -> bool:
     """Return whether distances between rows make sense without knowing more of them."""
     if sparse.issparse(X):
         return True
-    return (
-        isinstance(X, np.ndarray)
-        and X.ndim == 2
-        and X.dtype.kind in "iuf"
-        and bool(np.isfinite(X).all())
-    )
+    table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf"
+    return table and bool(np.isfinite(X).all())

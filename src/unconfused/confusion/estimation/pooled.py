@@ -65,13 +65,13 @@ def shrink_to_symmetric(counts: FloatArray, smoothing: float = 0.0) -> FloatArra
 def counts_shrunk_to_symmetric(counts: FloatArray) -> FloatArray:
     """Return counts plus the pseudocounts of `shrink_to_symmetric`."""
     even = _symmetric(counts)
-    return np.asarray(counts + _strength(counts, even) * even)
+    return counts + _strength(counts, even) * even
 
 
-def counts_shrunk_to_pooled(counts: FloatArray, most: float = np.inf) -> FloatArray:
-    """Return counts plus at most `most` pseudocounts per class, distributed as `pooled_errors`."""
+def counts_shrunk_to_pooled(counts: FloatArray) -> FloatArray:
+    """Return counts plus pseudocounts, distributed as `pooled_errors`."""
     target = pooled_errors(counts)
-    return np.asarray(counts + min(most, _strength(counts, target)) * target)
+    return counts + min(MOST_FROM_OTHER_CLASSES, _strength(counts, target)) * target
 
 
 def pooled_errors(counts: FloatArray) -> FloatArray:

@@ -14,11 +14,11 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.dask.partition import DaskPartition
 from unconfused.engines.dask.parts import ask_engine, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
-from unconfused.engines.local.engine import LocalEngine
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing
     from unconfused.engines.base import LikelihoodPass, RowMap
+    from unconfused.engines.local.engine import LocalEngine
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class DaskRows:
 
     def engine(self, n_codes: int, *, intercept: bool) -> DaskEngine:
         """Return an engine over these rows; all rows are loaded onto the workers once."""
+        from unconfused.engines.local.engine import LocalEngine  # loads numba
+
         kind = (n_codes, intercept)
         if kind not in self._pools:
             make_engine = partial(LocalEngine, n_codes=n_codes, intercept=intercept)

@@ -120,9 +120,6 @@ class DaskPartition:
         self._answer: Answer | None = None
         self._in_doubt = False
         self._new_references: tuple[tuple[Pair, ...], FloatArray] | None = None
-        self._has_reference = np.zeros((n_classes, n_classes), dtype=bool)
-        """Pairs that have a reference."""
-
         self._lengths = np.zeros((n_classes, n_classes))
         """Norms of the references; 0 without one."""
 
@@ -168,20 +165,16 @@ class DaskPartition:
             lower, upper = np.tile(lower[:1], (len(lower), 1)), np.tile(upper[:1], (len(upper), 1))
         return lower / self._total, upper / self._total
 
-    def measure(self, pairs: Sequence[Pair]) -> None:
-        """Request these update vectors, which makes their norms exact."""
-        self._ask(pairs)
-
     def update_vector(self, predicted: int, true: int) -> FloatArray:
-        self._ask([(predicted, true)])
+        self.measure([(predicted, true)])
         return self._vectors[self._place((predicted, true))] / self._total
 
     def update_vectors(self, predicted: int) -> FloatArray:
         pairs = [(predicted, true) for true in range(len(self._weights))]
-        self._ask(pairs)  # in one request
+        self.measure(pairs)  # in one request
         return np.array([self.update_vector(*pair) for pair in pairs])
 
-    def _ask(self, pairs: Sequence[Pair]) -> None:
+    def measure(self, pairs: Sequence[Pair]) -> None:
         """Request unmixed sums not known yet from all parts; they become the references."""
         places = {self._place(pair): None for pair in pairs}
         wanted = tuple(place for place in places if place not in self._vectors)
@@ -193,7 +186,6 @@ class DaskPartition:
         self._vectors.update(zip(wanted, sums, strict=True))
         rows, columns = zip(*wanted, strict=True)
         self._lengths[rows, columns] = lengths(sums)
-        self._has_reference[rows, columns] = True
         self._new_references = wanted, sums
         self._in_doubt = False
 
@@ -213,7 +205,6 @@ class DaskPartition:
         """Drop all references, here and, with the next command, on the workers."""
         self._epoch += 1
         self._new_references = None
-        self._has_reference.fill(False)
         self._lengths.fill(0.0)
         self._vectors = {}
         if self._answer is not None:  # distances from dropped references are void
@@ -246,7 +237,7 @@ class DaskPartition:
         return answer
 
     def _references_fit(self) -> bool:
-        n_references = np.count_nonzero(self._has_reference)
+        n_references = np.count_nonzero(self._lengths)
         return bool(n_references * self._weights.shape[1] * 8 <= REFERENCE_BYTES)
 
     def _must_restart(self) -> bool:

@@ -172,6 +172,7 @@ class Part:
             rest._made_of = ((X, codes, weights), self._made_of[1])
             rest.engine = copy.copy(self.engine)
             rest.engine.weights = weights
+            vars(rest.engine).pop("code_counts", None)  # of all rows
             rest.forget()
             self._rest = name, rest
         return self._rest[1]

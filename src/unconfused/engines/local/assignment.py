@@ -7,7 +7,7 @@ change of the weights since. ``lead / |x|`` is the slack of the row.
 
 dw is a distance, not the length of a path: updates go back and forth. The most recent update
 directions are kept to compute it; rows scored before them are scored again. The loops over rows are
-in `kernels/rescore.py`.
+in `rescore.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import TIE
+from unconfused.engines.local.rescore import BATCH, Limits, RowState, Scorer, list_stale, rescore
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
@@ -66,7 +67,6 @@ class WeightDrift:
         self._rounding = (n_features + 4 * self.n_slots) * np.finfo(np.float64).eps
         """Share of a path's squared length that rounding may hide in a squared distance."""
 
-        self._void = np.zeros(self.n_slots, dtype=bool)
         self.unsafe = np.zeros((self.n_slots, n_classes), dtype=bool)
         """Slots and best classes of rows that are not safe, whatever their slack."""
 
@@ -90,7 +90,7 @@ class WeightDrift:
         slot = self.slot
         self.times[slot] = self.now
         self._squared[slot] = self._path[slot] = 0.0
-        self._void[slot] = self.unsafe[slot] = False
+        self.unsafe[slot] = False
 
     def add(self, steps: FloatArray, direction: FloatArray) -> None:
         """Record an update of every class c by ``steps[c] * direction``; advance the time."""
@@ -105,7 +105,7 @@ class WeightDrift:
         self.now += 1
         self._directions[self.slot] = direction
         self._steps[self.slot] = steps
-        self._void[self.slot] = True  # some direction since its old time was overwritten
+        self._squared[self.slot] = np.inf  # some direction since its old time was overwritten
 
     def forget(self, best: int) -> None:
         """Make every row with this best class, scored up to now, be rescored."""
@@ -119,7 +119,6 @@ class WeightDrift:
         with np.errstate(over="ignore"):  # infinite in single precision: nothing is safe
             moved = np.sqrt(np.maximum(self._squared, 0.0) + self._rounding * self._path**2)
             moved = moved * (1.0 + 1e-6 + share) + allowance
-            moved[self._void] = np.inf
             return np.asarray(moved, dtype=np.float32)
 
 
@@ -142,8 +141,6 @@ class RowAssignment:
     """Region of every row under changing weights: its best class, if that leads by `alpha`."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, alpha: float) -> None:
-        from unconfused.engines.local.kernels.rescore import RowState
-
         self._engine, self._alpha, self._skip = engine, alpha, SKIP_ROWS
         n_rows, n_columns, own = engine.rows.n_rows, engine.rows.n_columns, engine.rows.dtype
         class_type: Any = np.int16 if n_classes < 2**15 else np.int32
@@ -246,14 +243,6 @@ class RowAssignment:
 
     def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
         """Assign the rows whose slack is used up; return those that changed region."""
-        from unconfused.engines.local.kernels.rescore import (
-            BATCH,
-            Limits,
-            Scorer,
-            list_stale,
-            rescore,
-        )
-
         weights = self._own_weights, self._own_constants, self._weights, self._constants
         scorer, scale = Scorer(*weights, self._contenders()), self._longest
         list_stale(scorer.classes, self._moved_at, self._drift.times, self._stale)
@@ -270,15 +259,13 @@ class RowAssignment:
         rows, state, threads = self._engine.rows.stored, self._state, self._engine.in_threads
         # Whole batches: the batches must not depend on the number of threads.
         pieces = threads.pieces(PIECES_PER_THREAD * threads.n_threads, multiple_of=BATCH)
-        counts: dict[int, tuple[int, int]] = {}
 
-        def run(start: int, stop: int) -> None:
-            counts[start] = rescore(
-                rows, scorer, state, limits, start, stop, self._moved, self._before
-            )
+        def run(start: int, stop: int) -> tuple[slice, int]:
+            args = rows, scorer, state, limits, start, stop, self._moved, self._before
+            n_moved, n_rescored = rescore(*args)
+            return slice(start, start + n_moved), n_rescored
 
-        threads.each(run, pieces)
-        self.n_rescored = sum(n_rescored for _, n_rescored in counts.values())
-        listed = [slice(start, start + counts[start][0]) for start, _ in pieces]
+        listed, counts = zip(*threads.each(run, pieces), strict=True)
+        self.n_rescored = sum(counts)
         moved, before = ([of[part] for part in listed] for of in (self._moved, self._before))
         return np.concatenate(moved), np.concatenate(before)

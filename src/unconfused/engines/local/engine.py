@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import row_blocks, wrap_rows
+from unconfused.engines.local.rows import add_rows, row_blocks, squared_norms, wrap_rows
 from unconfused.engines.local.sums import cell_sums
 from unconfused.engines.local.threads import RowThreads
 
@@ -64,8 +65,6 @@ class LocalEngine:
     @cached_property
     def row_norms(self) -> FloatArray:
         """Norms of the rows, including the intercept; fits of the likelihood do not need them."""
-        from unconfused.engines.local.kernels.rows import squared_norms
-
         norms = np.empty(self.rows.n_rows)
         self.in_threads(lambda a, b: squared_norms(self.rows.stored, a, b, norms))
         return np.asarray(np.sqrt(norms + self.intercept, out=norms))
@@ -86,7 +85,7 @@ class LocalEngine:
     def n_features(self) -> int:
         return self.rows.n_columns + self.intercept
 
-    @property
+    @cached_property
     def code_counts(self) -> FloatArray:
         return np.bincount(self.codes, self.weights, minlength=self.n_codes).astype(np.float64)
 
@@ -102,8 +101,6 @@ class LocalEngine:
 
     def add(self, rows: IntArray, cells: IntArray, weights: FloatArray, sums: FloatArray) -> None:
         """Add the weighted rows to the sums of their cells."""
-        from unconfused.engines.local.kernels.rows import add_rows
-
         add_rows(self.rows.stored, rows, cells, weights, sums)
         if self.intercept:
             sums[:, -1] += np.bincount(cells, weights, minlength=len(sums))
@@ -181,8 +178,6 @@ class LocalEngine:
     def _measure(
         self, weights: FloatArray, mixing: FloatArray, factors: FloatArray, first: int, last: int
     ) -> LikelihoodPass:
-        from unconfused.engines.local.kernels.likelihood import posterior
-
         columns = self.rows.n_columns
         by_feature = np.ascontiguousarray(weights[:, :columns].T)
         gradient = np.zeros((len(weights), self.n_features))
@@ -208,3 +203,50 @@ class LocalEngine:
                 gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)
         gradient[:, :columns] = features.T
         return LikelihoodPass(loss, gradient, table)
+
+
+@compiled
+def posterior(
+    scores: Any, codes: Any, row_weights: FloatArray, mixing: FloatArray, table: FloatArray
+) -> float:
+    """Replace the scores of rows by their residuals, the gradient of the loss, in place.
+
+    With P the softmax of a row's scores and R its posterior given the label, the residual is the
+    row's weight times P - R. R is summed by label code in `table`. Returns the weighted sum of
+    -log P(label).
+    """
+    n_classes = scores.shape[1]
+    loss = 0.0
+    shares, levels = np.empty(n_classes), np.empty(n_classes)
+    for i in range(len(scores)):
+        code, weight = codes[i], row_weights[i]
+        highest = -np.inf
+        for q in range(n_classes):
+            highest = max(highest, float(scores[i, q]))
+        total, seen = 0.0, 0.0
+        for q in range(n_classes):
+            shares[q] = np.exp(float(scores[i, q]) - highest)
+            total += shares[q]
+            seen += mixing[code, q] * shares[q]
+        if seen > 1e-280:
+            loss += weight * (np.log(total) - np.log(seen))
+            for q in range(n_classes):
+                responsible = mixing[code, q] * shares[q] / seen
+                table[code, q] += weight * responsible
+                scores[i, q] = weight * (shares[q] / total - responsible)
+            continue
+        # The label is almost impossible: log-sum-exp for its probability too.
+        level = -np.inf
+        for q in range(n_classes):
+            levels[q] = float(scores[i, q]) - highest + np.log(mixing[code, q])
+            level = max(level, levels[q])
+        seen = 0.0
+        for q in range(n_classes):
+            levels[q] = np.exp(levels[q] - level)
+            seen += levels[q]
+        loss += weight * (np.log(total) - level - np.log(seen))
+        for q in range(n_classes):
+            responsible = levels[q] / seen
+            table[code, q] += weight * responsible
+            scores[i, q] = weight * (shares[q] / total - responsible)
+    return loss

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from math import sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
 from unconfused.engines.base import CellTables
 
@@ -26,6 +28,38 @@ MOVES_PER_ROW = 8
 """Moves per row after which tables and sums are rebuilt, to limit accumulated rounding."""
 
 
+LONGER = 1.0 + 1e-7
+"""Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
+
+ROUNDING = 3e-7
+"""Error of a norm computed from inner products, relative to its Cauchy-Schwarz bound: taking the
+square root halves the digits."""
+
+
+class Labelled(NamedTuple):
+    """Label code, weight and norm of every row."""
+
+    codes: Any
+    weights: FloatArray
+    norms: FloatArray
+
+
+class Tables(NamedTuple):
+    """Statistics of every cell (region, label code)."""
+
+    members: IntArray
+    """Number of rows that count."""
+
+    counts: FloatArray
+    """Their total weight."""
+
+    squares: FloatArray
+    """Weighted sum of their squared norms."""
+
+    moved: FloatArray
+    """Weighted sum of the norms of rows that left or joined in the last call."""
+
+
 class LocalPartition:
     """Partition that keeps assignments, tables and sums between updates.
 
@@ -41,8 +75,6 @@ class LocalPartition:
         assignment: RowAssignment,
         sums: SumsOnDemand,
     ) -> None:
-        from unconfused.engines.local.kernels.cells import Labelled, Tables
-
         self._engine, self._assignment, self._sums = engine, assignment, sums
         n_classes = unmixing.n_classes
         self.total = float(engine.weights.sum())
@@ -110,8 +142,6 @@ class LocalPartition:
         return CellTables(counts, squares)
 
     def norm_bounds(self) -> tuple[FloatArray, FloatArray]:
-        from unconfused.engines.local.kernels.cells import bound_norms
-
         self._rebuild_if_outdated()
         changed = np.flatnonzero(self._changed)
         with np.errstate(invalid="ignore"):  # overflow is reported by the solver
@@ -150,8 +180,6 @@ class LocalPartition:
 
     def _move_cells(self, rows: IntArray, before: IntArray) -> FloatArray:
         """Move rows between cells; return the sum of their weighted norms by cell, (Q, S)."""
-        from unconfused.engines.local.kernels.cells import move_rows
-
         self._cells.moved.fill(0.0)
         move_rows(rows, before, self._assignment.region, self._labelled, self._cells)
         self._sums.move(rows, before)
@@ -192,3 +220,49 @@ class LocalPartition:
         self._changed.fill(True)
         self._n_moved = 0
         self._outdated = False
+
+
+@compiled
+def move_rows(rows: Any, before: Any, region: Any, labelled: Labelled, tables: Tables) -> None:
+    """Move rows from their previous regions to their current ones; -1 is none."""
+    members, counts, squares, moved = tables
+    for k in range(len(rows)):
+        i = rows[k]
+        code, weight, norm = labelled.codes[i], labelled.weights[i], labelled.norms[i]
+        if weight == 0.0:
+            continue
+        old, new = before[k], region[i]
+        if old >= 0:
+            members[old, code] -= 1
+            counts[old, code] -= weight
+            squares[old, code] -= weight * norm * norm
+            moved[old, code] += weight * norm
+            if members[old, code] == 0:  # an empty cell must be exactly 0
+                counts[old, code] = squares[old, code] = 0.0
+        if new >= 0:
+            members[new, code] += 1
+            counts[new, code] += weight
+            squares[new, code] += weight * norm * norm
+            moved[new, code] += weight * norm
+
+
+@compiled
+def bound_norms(
+    squared_norms: FloatArray, slack: FloatArray, longest: FloatArray, total: float,
+    lower: FloatArray, upper: FloatArray,
+) -> None:  # fmt: skip
+    """Write bounds on norms of means, from the squared norms of sums when last measured.
+
+    A sum differs from that by its slack at most, and its norm does not exceed `longest`. Means are
+    over rows of weight `total`.
+    """
+    for p in range(len(slack)):
+        for q in range(slack.shape[1]):
+            norm, most = sqrt(squared_norms[p, q]) / total, longest[p, q] * LONGER / total
+            if norm > most:  # rounding may have left a trace of rows that are gone
+                norm = most
+            lower[p, q] = upper[p, q] = norm
+            if slack[p, q] > 0.0:
+                off = (slack[p, q] * LONGER + ROUNDING * longest[p, q]) / total
+                upper[p, q] = min(norm + off, most)
+                lower[p, q] = min(max(norm - off, 0.0), upper[p, q])

@@ -1,17 +1,24 @@
-"""Common interface to dense and CSR rows.
+"""Dense and CSR rows: the only module that distinguishes the two.
 
-Only this module and `kernels/rows.py` distinguish the two.
+Compiled loops get rows as a tuple, ``(X,)`` for an array and ``(data, indices, indptr)`` for CSR.
+Its length is known at compile time, so only one of the two branches is compiled. Entries of a
+sparse row are accessed through slices indexed from 0: for an index that might be negative, the
+compiler would check every access for wraparound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
 from scipy import sparse
 
+from unconfused._compilation import compiled, instruction
 from unconfused._typing import FloatArray
 from unconfused._typing import Rows as Matrix
 
@@ -20,6 +27,17 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 16 * 2**20
 """Approximate size of a block of float64 rows, and of its products with vectors."""
+
+AHEAD = 4
+"""How many rows ahead to prefetch. Rows to be rescored or summed are scattered in memory: without
+prefetching an update takes 1.3 times as long on dense rows of 200 columns."""
+
+LINE_BYTES = 64
+"""Size of a cache line."""
+
+FETCHED_LINES = 16
+"""Cache lines of the longest rows that are prefetched. The processor prefetches longer ones by
+itself, and more hints slow it down: by a fifth on Letter, while short rows gain a sixth."""
 
 
 class DenseRows:
@@ -77,13 +95,9 @@ class SparseRows:
         self.longest = int(np.diff(X.indptr).max(initial=0))
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
-        from unconfused.engines.local.kernels.likelihood import sparse_scores
-
         sparse_scores(self.stored, weights, start, stop, out)
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
-        from unconfused.engines.local.kernels.likelihood import sparse_outer
-
         sparse_outer(self.stored, values, start, stop, out)
 
     def block(self, start: int, stop: int) -> Any:
@@ -132,3 +146,148 @@ def row_blocks(first: int, last: int, width: int) -> Iterator[tuple[int, int]]:
     size = max(256, BLOCK_BYTES // (8 * max(1, width)))
     for start in range(first, last, size):
         yield start, min(start + size, last)
+
+
+reassociating = partial(compiled, fastmath={"reassoc", "contract"})
+"""Compile a loop whose sums may be reordered, so that it can be vectorized."""
+
+
+@instruction(lambda address: None)
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Prefetch the cache line at an address; invalid ones are ignored."""
+
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # Read access (0), keep in all cache levels (3), data cache (1).
+        flags = [ir.Constant(number, flag) for flag in (0, 3, 1)]
+        builder.call(hint, [builder.inttoptr(arguments[0], byte), *flags])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), write
+
+
+@compiled
+def fetch(rows: Any, i: int) -> None:
+    """Prefetch a row."""
+    if len(rows) == 1:
+        fetch_entries(rows[0][i])
+    else:
+        data, indices, indptr = rows
+        fetch_entries(data[indptr[i] : indptr[i + 1]])
+        fetch_entries(indices[indptr[i] : indptr[i + 1]])
+
+
+@compiled
+def fetch_entries(entries: Any) -> None:
+    """Prefetch the memory of a short array."""
+    n_bytes = len(entries) * entries.itemsize
+    if n_bytes <= FETCHED_LINES * LINE_BYTES:
+        for offset in range(0, n_bytes, LINE_BYTES):
+            prefetch(entries.ctypes.data + offset)  # type: ignore[call-arg]
+
+
+@reassociating
+def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -> Any:
+    """Return a row's inner products with two vectors, plus two constants, in one pass."""
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            of_one += row[j] * one[j]
+            of_two += row[j] * two[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            of_one += values[k] * one[places[k]]
+            of_two += values[k] * two[places[k]]
+    return of_one, of_two
+
+
+@compiled
+def add_row(rows: Any, i: int, weight: float, total: FloatArray) -> None:
+    """Add a weighted row to a sum."""
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            total[j] += weight * row[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            total[places[k]] += weight * values[k]
+
+
+@reassociating
+def dot_row(rows: Any, i: int, line: FloatArray) -> float:
+    """Return the inner product of a row and a vector."""
+    total = 0.0
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(len(row)):
+            total += row[j] * line[j]
+    else:
+        data, indices, indptr = rows
+        values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        for k in range(len(values)):
+            total += values[k] * line[places[k]]
+    return total
+
+
+@compiled
+def clear_row(rows: Any, i: int, line: FloatArray) -> None:
+    """Set a vector to 0 wherever a row has entries."""
+    if len(rows) == 1:
+        line[:] = 0.0
+    else:
+        _, indices, indptr = rows
+        for place in indices[indptr[i] : indptr[i + 1]]:
+            line[place] = 0.0
+
+
+@reassociating
+def squared_norms(rows: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Write the squared norms of rows start..stop."""
+    for i in range(start, stop):
+        total = 0.0
+        row = rows[0][i] if len(rows) == 1 else rows[0][rows[2][i] : rows[2][i + 1]]
+        for entry in row:
+            value = np.float64(entry)
+            total += value * value
+        out[i] = total
+
+
+@compiled
+def add_rows(rows: Any, chosen: Any, cells: Any, weights: FloatArray, sums: FloatArray) -> None:
+    """Add the weighted rows to the sums of their cells."""
+    for k in range(len(chosen)):
+        fetch(rows, chosen[min(k + AHEAD, len(chosen) - 1)])
+        add_row(rows, chosen[k], weights[k], sums[cells[k]])
+
+
+@compiled
+def sparse_scores(rows: Any, weights: FloatArray, start: int, stop: int, out: Any) -> None:
+    """Write the scores of rows start..stop into out[0..]; weights are (features, Q)."""
+    data, indices, indptr = rows
+    n_classes = weights.shape[1]
+    for i in range(start, stop):
+        own = out[i - start]
+        own[:] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            column, value = weights[indices[k]], data[k]
+            for q in range(n_classes):
+                own[q] += value * column[q]
+
+
+@compiled
+def sparse_outer(rows: Any, values: Any, start: int, stop: int, out: FloatArray) -> None:
+    """Add ``X[start:stop].T @ values`` to out, (features, Q); values are (rows, Q)."""
+    data, indices, indptr = rows
+    n_classes = out.shape[1]
+    for i in range(start, stop):
+        own = values[i - start]
+        for k in range(indptr[i], indptr[i + 1]):
+            total, value = out[indices[k]], data[k]
+            for q in range(n_classes):
+                total[q] += value * own[q]

@@ -56,32 +56,27 @@ class RowThreads:
 
     def total(self, measure: Callable[[int, int], Any]) -> Any:
         """Add up ``measure(start, stop)`` over chunks that cover every row once."""
-        parts: dict[int, Any] = {}
-
-        def run(start: int, stop: int) -> None:
-            parts[start] = measure(start, stop)
-
         # Rows whose products are multithreaded already are measured in one chunk.
-        self.each(run, [(0, self._n_rows)] if self._brings_threads else self.pieces())
-        # In row order, whichever thread finished first: results are reproducible.
-        return reduce(add, (parts[start] for start in sorted(parts)))
+        pieces = [(0, self._n_rows)] if self._brings_threads else self.pieces()
+        return reduce(add, self.each(measure, pieces))
 
-    def each(self, work: Callable[..., None], items: Iterable[tuple[Any, ...]]) -> None:
-        """Call ``work(*item)`` for every item; whichever thread is free takes the next one."""
-        waiting = deque(items)
+    def each(self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Return ``work(*item)`` of every item, in order; a thread that is free takes the next."""
+        waiting = deque(enumerate(items))
+        found: list[Any] = [None] * len(waiting)
 
         def take() -> None:
             while waiting:
                 try:
-                    item = waiting.popleft()
+                    place, item = waiting.popleft()
                 except IndexError:  # another thread was faster
                     return
-                work(*item)
+                found[place] = work(*item)
 
         n_helpers = min(self.n_threads, len(waiting)) - 1
         if self._pool is None or n_helpers < 1:
             take()
-            return
+            return found
         futures = [self._pool.submit(take) for _ in range(n_helpers)]
         try:
             take()
@@ -93,6 +88,7 @@ class RowThreads:
             raise
         for future in futures:
             future.result()
+        return found
 
 
 @cache

@@ -100,6 +100,14 @@ def split_silence(
     return spoken / spoken.sum(axis=2, keepdims=True), silence
 
 
+def publish_annotators(model: Any, votes: Votes, matrices: FloatArray) -> None:
+    """Set the attributes of a model that say how its annotators err."""
+    model.annotators_ = votes.annotators
+    model.annotator_confusion_, silence = split_silence(matrices, votes.one_sided)
+    if silence is not None:
+        model.annotator_silence_ = silence
+
+
 def join_silence(spoken: FloatArray, silence: FloatArray | None) -> FloatArray:
     """Undo `split_silence`."""
     if silence is None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from unconfused._labels import refuse_other_order
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.votes import Votes
-from unconfused.engines.array_api.engine import ArrayEngine
-from unconfused.engines.local.engine import LocalEngine
+from unconfused.engines.base import Engine
 from unconfused.engines.local.threads import thread_count
 from unconfused.estimators._arrays import is_dask
 from unconfused.estimators._base import make_engine
@@ -26,22 +24,20 @@ from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     collect_votes,
     evidence_of,
+    publish_annotators,
     refuse_nothing_to_learn,
-    split_silence,
     training_crowd,
 )
-from unconfused.estimators.automatic.average import average_of
+from unconfused.estimators.automatic.average import conclude
 from unconfused.estimators.automatic.held_out import FOLDS, fold_seed, voted_rows_to_judge_by
+from unconfused.estimators.automatic.penalty import PENALTIES, USUAL_PENALTY, penalty_unit
 from unconfused.estimators.automatic.search import (
-    FEWEST_LABELS,
     FEWEST_TRUTHS,
-    PENALTIES,
-    USUAL_PENALTY,
     Candidate,
     Search,
-    penalty_unit,
 )
-from unconfused.estimators.relabel.evidence import evidence_of_votes
+from unconfused.estimators.relabel.evidence import FEWEST_LABELS, evidence_of_votes
+from unconfused.estimators.relabel.pseudo_labels import Relabelling
 from unconfused.solvers.likelihood import Likelihood, LikelihoodState
 from unconfused.solvers.preconditioner import preconditioner_of
 
@@ -52,21 +48,10 @@ TOLERANCE = 1e-3
 """Iterations end when no entry of a matrix changes by more than this."""
 
 
-@dataclass(frozen=True)
-class VotedRows:
-    """Rows with votes. Every row has its own label code; without a vote or truth it counts 0."""
-
-    X: Any
-    votes: Votes
-    crowd: Crowd
-    engine: LocalEngine | ArrayEngine
-    sample_weight: FloatArray
-
-
-def check_votes(
-    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any, noisy_weight: float
-) -> VotedRows:
-    """Check the input of `fit`; rows whose truth is not known have the weight `noisy_weight`."""
+def fit_model_to_votes(
+    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
+) -> tuple[Any, LikelihoodState]:
+    """Fit weights and a matrix per annotator, and set its attributes; return the checked rows."""
     if is_dask(X):
         raise ValueError(
             "Votes of several annotators need rows in memory. On Dask collections, compute the "
@@ -77,193 +62,199 @@ def check_votes(
     X = model._check_rows(X, reset=True)
     votes, truth = collect_votes(y, y_true, model.classes, model.missing_label)
     check_consistent_length(X, truth)
-    refuse_nothing_to_learn(noisy_weight, bool(np.any(truth >= 0)))
-    crowd, given = training_crowd(votes, truth), checked_weight(sample_weight, len(truth))
-    given = np.ones(len(truth)) if given is None else given
-    trust = np.where(truth >= 0, 1.0, np.where(crowd.informed, noisy_weight, 0.0))
-    return VotedRows(X, votes, crowd, _engine(model, X, trust * given), given)
-
-
-def fit_model_to_votes(
-    model: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
-) -> tuple[Any, LikelihoodState]:
-    """Fit weights and a matrix per annotator, and set its attributes; return the checked rows."""
     # An annotator's matrix already says how reliable an answer is.
-    noisy = 1.0 if model.noisy_weight == "auto" else float(model.noisy_weight)
-    rows = check_votes(model, X, y, y_true, sample_weight, noisy)
-    model.classes_, model.annotators_ = rows.votes.classes, rows.votes.annotators
-    model.noisy_weight_ = noisy
-    strength, search = model.prior_strength * ANSWERS_OF_ALL, None
-    matrices = _matrices_of_votes(model, rows, rows.crowd.truth)
-    unit = penalty_unit(rows.engine)
-    model.l2_ = USUAL_PENALTY * unit if model.l2 == "auto" else float(model.l2)
-    settings = Likelihood(
-        model.l2_,
-        1.0,
-        None,
-        int(model.max_iter),
-        float(model.tol),
-        preconditioner=preconditioner_of(rows.engine, len(rows.votes.classes), model.l2_),
-    )
-    if model.l2 == "auto":
-        search = _choose_penalty(model, rows, matrices, settings, unit)
-        settings = replace(settings, l2=model.l2_)
-    # "auto" refines, too: the first matrices do not depend on the features.
-    stepwise = replace(settings, max_iter=STEPS_PER_ROUND, verbose=int(model.verbose))
-    state, matrices = fit_votes(rows, matrices, stepwise, strength if model.refine else None)
-    plain = replace(state)
-    rounds = _relabel(model, rows, state, matrices, settings) if model.relabel else None
-    if search is not None:
-        if search.by_truths and not state.interrupted:
-            try:
-                evidence, _ = evidence_of(rows.crowd, matrices)
-                fit = partial(_fit_candidate, model, rows, settings, evidence)
-                state = average_of(search, search.rows, (plain, state), rounds, fit)
-                settings.estimate_posterior(rows.engine, state, evidence)
-            except KeyboardInterrupt:
-                state.interrupted = True
-        if state.calibration is None:
-            search.calibrate(state)
+    model.noisy_weight_ = 1.0 if model.noisy_weight == "auto" else float(model.noisy_weight)
+    refuse_nothing_to_learn(model.noisy_weight_, bool(np.any(truth >= 0)))
+    crowd, given = training_crowd(votes, truth), checked_weight(sample_weight, len(truth))
+    model.classes_ = votes.classes
+    fits = VoteFits(model, X, votes, crowd, np.ones(len(truth)) if given is None else given)
+    state, matrices = fits.fit()
+    publish_annotators(model, votes, matrices)
+    return X, state
+
+
+@dataclass
+class VoteFits:
+    """Fits to votes. Every row has its own label code; without a vote or truth it counts 0.
+
+    Parameters
+    ----------
+    model : the logistic regression; its `l2_` and `choice_` are set here
+    X, votes, crowd, sample_weight : its rows, and the votes on them
+    """
+
+    model: Any
+    X: Any
+    votes: Votes
+    crowd: Crowd
+    sample_weight: FloatArray
+    weight: FloatArray = field(init=False)
+    engine: Engine = field(init=False)
+    settings: Likelihood = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Weigh the rows, and take the settings of the model."""
+        model, crowd = self.model, self.crowd
+        voted = np.where(crowd.informed, model.noisy_weight_, 0.0)
+        self.weight = np.where(crowd.truth >= 0, 1.0, voted) * self.sample_weight
+        self.engine = self._engine(self.weight)
+        self.unit = penalty_unit(self.engine)
+        model.l2_ = USUAL_PENALTY * self.unit if model.l2 == "auto" else float(model.l2)
+        preconditioner = preconditioner_of(self.engine, crowd.n_classes, model.l2_)
+        most, tol = int(model.max_iter), float(model.tol)
+        self.settings = Likelihood(model.l2_, 1.0, None, most, tol, preconditioner=preconditioner)
+
+    def fit(self) -> tuple[LikelihoodState, FloatArray]:
+        """Choose the penalty, fit, relabel, average and calibrate; return the matrices, too."""
+        model, search = self.model, None
+        matrices = self._matrices_given(self.crowd.truth)
+        if model.l2 == "auto":
+            search = self._choose_penalty(matrices)
+            self.settings = replace(self.settings, l2=model.l2_)
+        state, matrices = self._alternate(matrices)
+        plain, evidence = replace(state), evidence_of(self.crowd, matrices)[0]
+        rounds = self._relabel(state, evidence) if model.relabel else None
+        if search is None:
+            return state, matrices
+
+        def fit_simple(tried: Candidate) -> LikelihoodState:
+            return self._fit_candidate(tried, evidence)
+
+        def finish(found: LikelihoodState) -> None:
+            self.settings.estimate_posterior(self.engine, found, evidence)
+
+        state = conclude(search, (plain, state), rounds, fit_simple, finish)
         model.choice_ = search.table()
-    model.annotator_confusion_, silence = split_silence(matrices, rows.votes.one_sided)
-    if silence is not None:
-        model.annotator_silence_ = silence
-    return rows.X, state
+        return state, matrices
 
+    def _alternate(self, matrices: FloatArray) -> tuple[LikelihoodState, FloatArray]:
+        """Alternate between fitting the weights and re-estimating the annotators' matrices.
 
-def fit_votes(
-    rows: VotedRows, matrices: FloatArray, settings: Likelihood, strength: float | None
-) -> tuple[LikelihoodState, FloatArray]:
-    """Alternate between fitting the weights and re-estimating the annotators' matrices.
-
-    Every iteration increases the likelihood of the votes. The matrix of an annotator with few
-    answers is shrunk towards the pooled one by `strength`; with None the matrices are fixed.
-    """
-    n_classes, weights = len(rows.votes.classes), rows.engine.weights
-    state = LikelihoodState(np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes))
-    for turn in range(ROUNDS):
-        evidence, scale = evidence_of(rows.crowd, matrices)
-        done = len(state.objective)
-        state = settings.run(rows.engine, state, evidence)
-        assert state.posterior is not None
-        # With the factors of the evidence, objectives of different iterations are comparable.
-        offset = float(weights @ scale / weights.sum())
-        state.objective[done:] = [value - offset for value in state.objective[done:]]
-        if strength is None:
-            if state.interrupted or not state.exhausted:
+        Every iteration increases the likelihood of the votes. The matrix of an annotator with few
+        answers is shrunk towards the pooled one. Without `refine` the matrices are fixed; "auto"
+        refines, too: the first matrices do not depend on the features.
+        """
+        model, crowd = self.model, self.crowd
+        settings = replace(self.settings, max_iter=STEPS_PER_ROUND, verbose=int(model.verbose))
+        state = self._start()
+        for turn in range(ROUNDS):
+            evidence, scale = evidence_of(crowd, matrices)
+            done = len(state.objective)
+            state = settings.run(self.engine, state, evidence)
+            assert state.posterior is not None
+            # With the factors of the evidence, objectives of different iterations are comparable.
+            offset = float(self.weight @ scale / self.weight.sum())
+            state.objective[done:] = [value - offset for value in state.objective[done:]]
+            if not model.refine:
+                if state.interrupted or not state.exhausted:
+                    break
+                continue
+            before = matrices
+            matrices = annotator_matrices(crowd, state.posterior, self._strength)
+            converged = np.abs(matrices - before).max() < TOLERANCE
+            if state.interrupted or (converged and not state.exhausted):
                 break
-            continue
-        before, matrices = matrices, annotator_matrices(rows.crowd, state.posterior, strength)
-        converged = np.abs(matrices - before).max() < TOLERANCE
-        if state.interrupted or (converged and not state.exhausted):
-            break
-        state.exhausted = turn == ROUNDS - 1
-    assert state.posterior is not None
-    # That of all answers, without silence.
-    spoken = rows.crowd.counts(state.posterior).sum(axis=0)[:, :n_classes] + 1.0 / n_classes
-    state.matrix = spoken / spoken.sum(axis=1, keepdims=True)
-    return state, matrices
+            state.exhausted = turn == ROUNDS - 1
+        assert state.posterior is not None
+        # That of all answers, without silence.
+        n_classes = crowd.n_classes
+        spoken = crowd.counts(state.posterior).sum(axis=0)[:, :n_classes] + 1.0 / n_classes
+        state.matrix = spoken / spoken.sum(axis=1, keepdims=True)
+        return state, matrices
 
+    @property
+    def _strength(self) -> float:
+        return float(self.model.prior_strength * ANSWERS_OF_ALL)
 
-def _matrices_of_votes(model: Any, rows: VotedRows, truth: IntArray) -> FloatArray:
-    """Estimate the annotators' matrices from votes and these truths, whatever the features."""
-    counted, strength = rows.engine.weights > 0, model.prior_strength * ANSWERS_OF_ALL
-    crowd = replace(rows.crowd, indicators=rows.crowd.indicators[counted], truth=truth[counted])
-    return np.maximum(fit_crowd(crowd, strength, ROUNDS, 1e-6).matrices, SMALLEST)
+    def _start(self) -> LikelihoodState:
+        n_classes = self.crowd.n_classes
+        return LikelihoodState(np.zeros((n_classes, self.engine.n_features)), np.eye(n_classes))
 
+    def _matrices_given(self, truth: IntArray) -> FloatArray:
+        """Estimate the annotators' matrices from votes and these truths, whatever the features."""
+        counted, crowd = self.weight > 0, self.crowd
+        crowd = replace(crowd, indicators=crowd.indicators[counted], truth=truth[counted])
+        return np.maximum(fit_crowd(crowd, self._strength, ROUNDS, 1e-6).matrices, SMALLEST)
 
-def _choose_penalty(
-    model: Any, rows: VotedRows, matrices: FloatArray, settings: Likelihood, unit: float
-) -> Search | None:
-    """Choose the penalty by the likelihood of held-out votes; None with too few rows.
+    def _choose_penalty(self, matrices: FloatArray) -> Search | None:
+        """Choose the penalty by the likelihood of held-out votes; None with too few rows.
 
-    With enough truths, the best models of the majority and of the trusted rows alone are found too.
-    """
-    evidence, _ = evidence_of(rows.crowd, matrices)
-    known, informed = rows.crowd.truth >= 0, rows.crowd.informed
-    counted = np.where(informed, rows.sample_weight, 0.0)
-    held_out = voted_rows_to_judge_by(
-        rows.X, evidence, counted, known, fold_seed(model.random_state)
-    )
-    every = held_out.every
-    if not held_out.enough(every, FEWEST_LABELS):
-        return None
-    truth = held_out.truth
-    shown = held_out.evidence[truth].any(axis=0).all()
-    by_truths = bool(shown) and held_out.enough(truth, FEWEST_TRUTHS)
-    by_truths = by_truths and model.noisy_weight == "auto"
-    masks, of_folds = [held_out.held(fold) for fold in range(FOLDS)], [evidence] * FOLDS
-    if by_truths:  # held-out truths judge models: the matrices must not have seen them either
-        truths = [np.where(held, -1, rows.crowd.truth) for held in masks]
-        without = [_matrices_of_votes(model, rows, seen) for seen in truths]
-        of_folds = [evidence_of(rows.crowd, own)[0] for own in without]
+        With enough truths, the best models of the majority and of the trusted rows alone are found,
+        too.
+        """
+        model, crowd = self.model, self.crowd
+        evidence, _ = evidence_of(crowd, matrices)
+        counted = np.where(crowd.informed, self.sample_weight, 0.0)
+        held_out = voted_rows_to_judge_by(
+            self.X, evidence, counted, crowd.truth >= 0, fold_seed(model.random_state)
+        )
+        every, truth = held_out.every, held_out.truth
+        if not held_out.enough(every, FEWEST_LABELS):
+            return None
+        shown = bool(held_out.evidence[truth].any(axis=0).all())
+        by_truths = shown and held_out.enough(truth, FEWEST_TRUTHS) and model.noisy_weight == "auto"
+        masks, of_folds = [held_out.held(fold) for fold in range(FOLDS)], [evidence] * FOLDS
+        if by_truths:  # held-out truths judge models: the matrices must not have seen them either
+            seen = [np.where(held, -1, crowd.truth) for held in masks]
+            of_folds = [evidence_of(crowd, self._matrices_given(own))[0] for own in seen]
 
-    def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
-        own, held = of_folds[fold], masks[fold]
-        return _fit_candidate(model, rows, settings, own, tried, held, state)
+        def fit(fold: int, tried: Candidate, state: LikelihoodState | None) -> LikelihoodState:
+            return self._fit_candidate(tried, of_folds[fold], masks[fold], state)
 
-    search = Search(held_out, fit, model.fit_intercept, by_truths)
-    penalties = [unit * one for one in PENALTIES]
-    usual = Candidate(USUAL_PENALTY * unit, 1.0)
-    search.chosen, _ = search.best_penalty(usual, penalties, every)
-    model.l2_ = search.chosen.l2
-    if by_truths:
-        alone, believed = Candidate(model.l2_, 0.0), Candidate(model.l2_, 1.0, True)
-        search.simple.append(search.best_penalty(alone, penalties, truth)[0])
-        search.simple.append(search.best_penalty(believed, penalties, every)[0])
-    return search
+        search = Search(held_out, fit, model.fit_intercept, by_truths)
+        penalties = [self.unit * one for one in PENALTIES]
+        search.chosen, _ = search.best_penalty(Candidate(model.l2_, 1.0), penalties, every)
+        model.l2_ = search.chosen.l2
+        if by_truths:
+            alone, believed = Candidate(model.l2_, 0.0), Candidate(model.l2_, 1.0, True)
+            search.simple.append(search.best_penalty(alone, penalties, truth)[0])
+            search.simple.append(search.best_penalty(believed, penalties, every)[0])
+        return search
 
+    def _fit_candidate(
+        self,
+        tried: Candidate,
+        evidence: FloatArray,
+        held: BoolArray | None = None,
+        state: LikelihoodState | None = None,
+    ) -> LikelihoodState:
+        """Fit to the votes, to their majority as if it were right, or to the trusted rows alone."""
+        weight = self.weight if held is None else np.where(held, 0.0, self.weight)
+        if tried.believed:
+            majority = self.crowd.majority()
+            evidence = np.eye(self.crowd.n_classes)[majority.argmax(axis=1)]
+            weight = np.where(majority.any(axis=1), weight, 0.0)
+        elif not tried.noisy_weight:
+            weight = np.where(self.crowd.truth >= 0, weight, 0.0)
+        settings = replace(self.settings, l2=tried.l2)
+        return settings.run(self._engine(weight), state or self._start(), evidence)
 
-def _fit_candidate(
-    model: Any,
-    rows: VotedRows,
-    settings: Likelihood,
-    evidence: FloatArray,
-    tried: Candidate,
-    held: BoolArray | None = None,
-    state: LikelihoodState | None = None,
-) -> LikelihoodState:
-    """Fit to the votes, to their majority as if it were right, or to the trusted rows alone."""
-    n_classes, weight = evidence.shape[1], rows.engine.weights
-    weight = weight if held is None else np.where(held, 0.0, weight)
-    if tried.believed:
-        majority = rows.crowd.majority()
-        evidence = np.eye(n_classes)[majority.argmax(axis=1)]
-        weight = np.where(majority.any(axis=1), weight, 0.0)
-    elif not tried.noisy_weight:
-        weight = np.where(rows.crowd.truth >= 0, weight, 0.0)
-    if state is None:
-        state = LikelihoodState(np.zeros((n_classes, rows.engine.n_features)), np.eye(n_classes))
-    return replace(settings, l2=tried.l2).run(_engine(model, rows.X, weight), state, evidence)
+    def _engine(self, weight: FloatArray) -> Engine:
+        """Return an engine in which every row has a label code of its own."""
+        n_rows, n_threads = len(weight), thread_count(self.model.n_jobs)
+        intercept = self.model.fit_intercept
+        return make_engine(
+            self.X, np.arange(n_rows), n_rows, weight, intercept=intercept, n_threads=n_threads
+        )
 
+    def _relabel(self, state: LikelihoodState, evidence: FloatArray) -> Relabelling:
+        """Refit to the probable classes of the rows (in place); return the rounds."""
 
-def _engine(model: Any, X: Any, weight: FloatArray) -> LocalEngine | ArrayEngine:
-    """Return an engine in which every row has a label code of its own."""
-    n_rows, n_threads = len(weight), thread_count(model.n_jobs)
-    intercept = model.fit_intercept
-    return make_engine(
-        X, np.arange(n_rows), n_rows, weight, intercept=intercept, n_threads=n_threads
-    )
+        def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
+            start = self._start() if weights is None else LikelihoodState(weights, state.matrix)
+            engine = self._engine(np.where(held, 0.0, self.weight))
+            return self.settings.run(engine, start, evidence)
 
-
-def _engine_without(model: Any, rows: VotedRows, held: BoolArray) -> LocalEngine | ArrayEngine:
-    """Return an engine in which held-out rows have weight 0."""
-    return _engine(model, rows.X, np.where(held, 0.0, rows.engine.weights))
-
-
-def _relabel(
-    model: Any, rows: VotedRows, state: LikelihoodState, matrices: FloatArray, settings: Likelihood
-) -> Any:
-    """Refit to the probable classes of the rows (in place); return the rounds."""
-    evidence, _ = evidence_of(rows.crowd, matrices)
-
-    def fit_without(held: BoolArray, weights: FloatArray | None) -> LikelihoodState:
-        start = LikelihoodState(0.0 * state.weights if weights is None else weights, state.matrix)
-        return settings.run(_engine_without(model, rows, held), start, evidence)
-
-    observed = evidence_of_votes(
-        evidence, rows.crowd.truth, model.noisy_weight_, rows.sample_weight
-    )
-    observed = replace(observed, trust=np.where(rows.crowd.informed, observed.trust, 0.0))
-    preconditioner = settings.preconditioner
-    return model._relabel(rows.X, observed, state, fit_without, preconditioner=preconditioner)
+        model = self.model
+        rounds = Relabelling(
+            X=self.X,
+            model=model,
+            evidence=evidence_of_votes(
+                self.crowd, evidence, model.noisy_weight_, self.sample_weight
+            ),
+            seed=fold_seed(model.random_state),
+            fit_without=fit_without,
+            settings=self.settings,
+        )
+        rounds.run(state)
+        return rounds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.special import softmax
 
 from unconfused._matrix import GuessedConfusionWarning, LabelNoiseWarning
@@ -14,21 +15,13 @@ from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.calibration import best_power, sharpen
 from unconfused.confusion.estimation.label_quality import NoiseEvidence
 from unconfused.confusion.estimation.neighbours import from_neighbours
+from unconfused.confusion.estimation.pooled import pooled_errors
 from unconfused.confusion.noisy import estimate_from
 from unconfused.estimators._arrays import to_numpy
 
 if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows
     from unconfused.estimators.automatic.search import Search
-
-CLEAR_ENOUGH_TO_USE = 2.0
-"""Paired standard errors by which held-out labels must be likelier through a guess for it to be
-used. With 500 to 1,200 rows of Digits, Reuters and Music they are -2.8 to 2.2 on clean labels and
-mostly above 4 with 10 % to 60 % of the labels wrong."""
-
-ROWS_PER_ENTRY = 5
-"""With fewer rows per entry of C, a guess is fitted too closely to the labels it is compared on: it
-must pass the cross-fitted test of `noise_evidence` as well. (Digits with 500 rows has 5.)"""
 
 CLEAR_ENOUGH_TO_WARN = 3.0
 """Standard errors of the evidence of noise above which a user who did not ask for a guess is
@@ -63,9 +56,26 @@ def guess_confusion(
     """
     near = from_neighbours(to_numpy(rows.X), observed, len(classes))
     try:
-        return estimate_from(probability, observed, classes, near)
+        found = estimate_from(probability, observed, classes, near)
     except ValueError:  # a class without a single confident row
-        return estimate_from(probability, observed, classes, near, smoothing=1.0)
+        found = estimate_from(probability, observed, classes, near, smoothing=1.0)
+    return _with_own_labels(found, np.bincount(observed, minlength=len(classes)))
+
+
+def _with_own_labels(guess: ConfusionEstimate, label_counts: IntArray) -> ConfusionEstimate:
+    """Replace the rows of C in which another class's label is the most frequent.
+
+    An estimate from labels alone assumes that most labels of a class are its own; otherwise nothing
+    tells classes apart. Rows that contradict this come from rare or overlapping classes. They get
+    the mean error rate of the other classes, spread evenly over the wrong labels.
+    """
+    swapped = (guess.matrix.argmax(axis=1) != np.arange(len(guess.matrix)))[:, np.newaxis]
+    if not swapped.any():
+        return guess
+    even = pooled_errors(np.where(swapped, 0.0, guess.counts))
+    matrix = np.where(swapped, even, guess.matrix)
+    counts = np.where(swapped, label_counts[:, np.newaxis] * even, guess.counts)
+    return ConfusionEstimate(matrix, counts, guess.classes, caveat=guess.caveat)
 
 
 def warn_of_guess(guess: ConfusionEstimate) -> None:

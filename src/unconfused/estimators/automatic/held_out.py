@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.confusion.estimation.calibration import log_chances
-from unconfused.estimators._arrays import rows_at, to_numpy
-from unconfused.estimators.automatic.calibrated import PRECISION_OF_POWER, SMALLEST, calibration_of
+from unconfused.confusion.estimation.calibration import LARGEST_POWER, Calibration, log_chances
+from unconfused.estimators._arrays import rows_at, scores_on_host, to_numpy
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
@@ -34,8 +34,42 @@ choice of a penalty then costs at most 0.003 nats per row against one on all fol
 SURPRISING = 0.05
 """Chance below which it is no accident that a class is missing from the truths."""
 
+SMALLEST = 1e-12
+"""Class shares below this count as this much: their logarithms are taken."""
+
+PRECISION_OF_POWER = 1.0
+"""Precision of a normal prior on the log inverse temperature, centred at 0. Without it, a few
+held-out rows that are all predicted correctly would push probabilities to certainty."""
+
 BLOCK = 250_000
 """Entries per block when rows are hashed."""
+
+
+@dataclass(frozen=True)
+class CheckedPredictions:
+    """What the folds of a fit predict for the rows whose truth is known.
+
+    Attributes
+    ----------
+    truth, observed, predicted : (n,), classes, MISSING where there is none
+    """
+
+    truth: IntArray
+    observed: IntArray
+    predicted: IntArray
+
+    def of(self, truth: IntArray, observed: IntArray) -> bool:
+        """Whether the rows of the fit are those with these truths and labels."""
+        return np.array_equal(self.truth, truth) and np.array_equal(self.observed, observed)
+
+
+def checked_predictions(model: Any) -> CheckedPredictions | None:
+    """Return what the folds of a model's fit predict, if it is known and what the model predicts.
+
+    They predict the likeliest classes. With a `class_weight` the model predicts others.
+    """
+    found: CheckedPredictions | None = vars(model).get("_checked")
+    return found if getattr(model, "class_weight", None) is None else None
 
 
 @dataclass(frozen=True)
@@ -103,14 +137,12 @@ class HeldOutRows:
         chance = (1.0 - shares[missing]) ** np.count_nonzero(self.truth)
         return bool((chance >= SURPRISING).all())
 
-    def scores(self, weights: Sequence[FloatArray], intercept: bool) -> FloatArray:
+    def scores(self, weights: Sequence[FloatArray]) -> FloatArray:
         """Return the scores of all rows, each fold's by weights of its own; NaN without any."""
-        columns = self.X.shape[1]
         scores = np.full(self.evidence.shape, np.nan)
         for fold, own in enumerate(weights):
             rows = self.fold == fold
-            scores[rows] = to_numpy(rows_at(self.X, rows)) @ own[:, :columns].T
-            scores[rows] += own[:, columns] if intercept else 0.0
+            scores[rows] = scores_on_host(rows_at(self.X, rows), own)
         return scores
 
     @cached_property
@@ -129,12 +161,57 @@ class HeldOutRows:
         excess = n_rows * float(((seen - even) ** 2 / np.maximum(even, SMALLEST)).sum())
         return max(0.0, 1.0 - (len(seen) - 1) / max(excess, SMALLEST))
 
+    def calibration(
+        self,
+        scores: FloatArray,
+        shares: FloatArray | None,
+        trust: float = 1.0,
+        which: BoolArray | None = None,
+    ) -> Calibration:
+        """Fit the temperature to out-of-fold scores, and draw the class shares towards even ones.
+
+        The scores are scaled around the log class shares, as the penalty shrinks the effect of the
+        features only. The shares themselves are not fitted, as the models of the folds may be in
+        poor optima; but C magnifies the chance in label frequencies, and an intercept follows it.
+
+        Parameters
+        ----------
+        scores : (n, Q), out-of-fold scores of all rows
+        shares : (Q,), class shares; None without an intercept
+        trust : weight of a label relative to a truth
+        which : rows to fit to; None for all
+        """
+        which = self.every if which is None else which
+        n_classes = scores.shape[1]
+        prior = target = np.zeros(n_classes)
+        if shares is not None:
+            kept = self.evidence_of_shares
+            prior = np.log(np.maximum(shares, SMALLEST))
+            target = np.log(np.maximum(kept * shares + (1.0 - kept) / n_classes, SMALLEST))
+        around, evidence = scores[which] - prior, self.evidence[which]
+        # Weights of any scale mean the same: as many rows as there are.
+        weight = self.weight[which] / max(float(self.weight[which].mean()), 1e-300)
+        weight = np.where(self.truth[which], 1.0, trust) * weight
+
+        def loss(log_power: float) -> float:
+            probability = softmax(np.exp(log_power) * around + target, axis=1)
+            explained = float(weight @ log_chances(probability, evidence))
+            return PRECISION_OF_POWER * log_power**2 / 2 - explained
+
+        limit = float(np.log(LARGEST_POWER))
+        found = minimize_scalar(
+            loss, bounds=(-limit, limit), method="bounded", options={"xatol": 0.01}
+        )
+        power = float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+        shift = target - power * prior
+        return Calibration(power, shift - shift.mean())
+
     def losses(self, scores: FloatArray, which: BoolArray, intercept: bool) -> FloatArray:
         """Return the log-loss of some of the rows, calibrated on them."""
         own = scores[which]
         weight = self.weight[which] / self.weight[which].sum()
         shares = weight @ softmax(own, axis=1) if intercept else None
-        scale = calibration_of(self, scores, shares, which=which)
+        scale = self.calibration(scores, shares, which=which)
         # A model that its temperature has to change much pays for that, as in the calibration.
         prior = PRECISION_OF_POWER * np.log(scale.power) ** 2 / (2 * _n_rows(self.weight[which]))
         explained = log_chances(softmax(scale.scores(own), axis=1), self.evidence[which])
@@ -162,13 +239,8 @@ def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> H
     judged = np.flatnonzero((known | (matrix is not None)) & (weight > 0))
     if not len(judged):
         return None
-    judged = _sample(judged, known[judged], seed)
-    strata = np.where(known, n_labels + truth, observed)[judged]
-    X = rows_at(data.X, judged)
-    fold = fold_numbers(_row_keys(X), strata, strata >= n_labels, seed)
-    kept = fold >= 0
-    if not kept.all():
-        judged, fold, X = judged[kept], fold[kept], rows_at(X, kept)
+    strata = np.where(known, n_labels + truth, observed)
+    X, judged, fold = _in_folds(data.X, judged, known, strata, known, seed)
     evidence = np.eye(n_classes)[truth[judged]]
     seen = None if matrix is None else observed[judged]
     rows = HeldOutRows(X, evidence, weight[judged], fold, judged, len(truth), known[judged], seen)
@@ -176,25 +248,30 @@ def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> H
 
 
 def voted_rows_to_judge_by(
-    X: Rows, evidence: FloatArray, weight: FloatArray | None, known: BoolArray, seed: int
+    X: Rows, evidence: FloatArray, weight: FloatArray, known: BoolArray, seed: int
 ) -> HeldOutRows:
     """Return rows with votes, given the chance of each row's votes by true class."""
-    weight = np.ones(len(evidence)) if weight is None else weight
-    places = np.flatnonzero(weight > 0)
-    places = _sample(places, known[places], seed)
-    X, evidence = rows_at(X, places), evidence[places]
-    nowhere = np.zeros(len(places), dtype=bool)
-    fold = fold_numbers(_row_keys(X), evidence.argmax(axis=1), nowhere, seed)
-    return HeldOutRows(X, evidence, weight[places], fold, places, len(weight), known[places])
+    places, nowhere = np.flatnonzero(weight > 0), np.zeros(len(weight), dtype=bool)
+    X, places, fold = _in_folds(X, places, known, evidence.argmax(axis=1), nowhere, seed)
+    n_rows = len(weight)
+    return HeldOutRows(X, evidence[places], weight[places], fold, places, n_rows, known[places])
 
 
-def _sample(rows: IntArray, known: BoolArray, seed: int) -> IntArray:
-    """Draw at most `MOST_JUDGED` of these rows, in order, those whose truth is known first."""
-    if len(rows) <= MOST_JUDGED:
-        return rows
-    order = np.random.RandomState(seed).permutation(len(rows))
-    order = order[np.argsort(~known[order], kind="stable")]
-    return np.sort(rows[order[:MOST_JUDGED]])
+def _in_folds(
+    X: Rows, places: IntArray, known: BoolArray, strata: IntArray, rare: BoolArray, seed: int
+) -> tuple[Rows, IntArray, IntArray]:
+    """Return the rows at some places, the places, and the fold of each.
+
+    They are at most `MOST_JUDGED`, those whose truth is known first, and no row that is in no fold.
+    """
+    if len(places) > MOST_JUDGED:
+        order = np.random.RandomState(seed).permutation(len(places))
+        order = order[np.argsort(~known[places[order]], kind="stable")]
+        places = np.sort(places[order[:MOST_JUDGED]])
+    X = rows_at(X, places)
+    fold = fold_numbers(_row_keys(X), strata[places], rare[places], seed)
+    kept = fold >= 0
+    return (X, places, fold) if kept.all() else (rows_at(X, kept), places[kept], fold[kept])
 
 
 def fold_seed(random_state: Any) -> int:

@@ -18,21 +18,11 @@ import numpy as np
 from scipy.special import softmax
 
 from unconfused._matrix import loses_a_class
-from unconfused._typing import BoolArray, FloatArray
+from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion.estimation.balance import class_shares
-from unconfused.engines.base import Engine
-from unconfused.estimators.automatic.calibrated import calibration_of
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows
 from unconfused.estimators.relabel.evidence import NO_BETTER, mean_and_error
 from unconfused.solvers.likelihood import LikelihoodState
-
-PENALTIES = tuple(10.0 ** (-k / 2) for k in range(-2, 29))
-"""Penalties to choose from, strongest first, times the mean squared distance of a row from the mean
-of all: features on another scale are the same problem."""
-
-USUAL_PENALTY = 10.0**-3.5
-"""The penalty, relative as above, where the search starts, and where rows are too few for one. On
-Digits, Reuters and Music the best lie between 1e-4 and 1e-3."""
 
 WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)
 """Weights of noisy rows that are tried, besides 0 (trusted rows only)."""
@@ -41,11 +31,8 @@ FIRST_WEIGHT = 0.3
 """The weight at which the penalty is chosen, if C was counted on trusted rows. The best penalty
 hardly depends on it (Digits, Reuters, Music)."""
 
-USUAL_ROUNDS = 4
-"""Maximum number of rounds of relabelling; later ones change little (Digits, Reuters)."""
-
-FEWEST_TRUTHS, FEWEST_LABELS = 3, 30
-"""Fewest rows per class, on average, that settings are chosen on."""
+FEWEST_TRUTHS = 3
+"""Fewest truths per class, on average, that settings are chosen on."""
 
 THIN_EVIDENCE = float(np.log(20.0))
 """Difference in the log-likelihood of the held-out truths (odds of 20 to 1) below which two weights
@@ -53,6 +40,16 @@ of noisy rows count as equally good."""
 
 SEARCH_MATRIX_STEPS = 5
 """Steps of C in fits that only serve the comparison."""
+
+
+MOST_LOST = 4
+"""How many weaker penalties, down to a hundredth, are tried if a class has vanished."""
+
+
+BETTER, FAR_BETTER = 1.0, 4.0
+"""Paired standard errors by which a guess must predict held-out labels better for it to be used:
+through its classes, or in all. Settled on Digits, Reuters and the twelve tables of the league that
+rules were compared on."""
 
 
 class Candidate(NamedTuple):
@@ -66,21 +63,6 @@ class Candidate(NamedTuple):
 
 FitWithout = Callable[[int, Candidate, LikelihoodState | None], LikelihoodState]
 """Fit a candidate without the rows of a fold, from a state on."""
-
-
-def penalty_unit(engine: Engine) -> float:
-    """Return the mean squared distance of a row from the mean, or from 0 without an intercept.
-
-    Weighted, so that weights are frequencies; 1 if the rows are all the same.
-    """
-    total = float(engine.code_counts.sum())
-    features = engine.n_features - engine.intercept
-    unit = float(engine.feature_squares()[:features].sum()) / total
-    if engine.intercept:
-        mean = engine.code_sums().sum(axis=0)[:features] / total
-        spread = unit - float(mean @ mean)
-        unit = spread if spread > 1e-9 * unit else unit
-    return unit if np.isfinite(unit) and unit > 0 else 1.0
 
 
 @dataclass
@@ -117,6 +99,9 @@ class Search:
 
     shares: dict[Candidate, float] = field(default_factory=dict)
     """Shares of candidates in the final average."""
+
+    predicted: IntArray | None = None
+    """Out-of-fold predictions of the final model on the rows whose truth is known."""
 
     def best_penalty(
         self, like: Candidate, penalties: Sequence[float], which: BoolArray
@@ -167,13 +152,15 @@ class Search:
         """
         margin /= float(self.rows.weight[which].sum())
         lowest = least = np.inf if best is None else self.loss(best, which)
-        best, reached, risen = best or candidates[0], list[LikelihoodState](), 0
+        best, reached, risen, lost = best or candidates[0], list[LikelihoodState](), 0, 0
         for candidate in candidates:
             fits = [self._fit(fold, candidate, state) for fold, state in enumerate(states)]
             at_rest = states[0] is not None and not any(fit.n_iter for fit in fits)
             self._note(candidate, fits)
             if self._loses_a_class(candidate):
-                reached = reached or (fits if candidate == best else [])
+                reached, lost = reached or (fits if candidate == best else []), lost + 1
+                if lost > MOST_LOST or candidate.l2 > best.l2:  # stronger ones lose even more
+                    break
                 continue
             states, loss = fits, self.loss(candidate, which)
             if loss < least - margin:
@@ -204,7 +191,7 @@ class Search:
 
     def _note(self, candidate: Candidate, fits: Sequence[LikelihoodState]) -> None:
         """Keep the scores and C of a candidate."""
-        self.scores[candidate] = self.rows.scores([fit.weights for fit in fits], self.intercept)
+        self.scores[candidate] = self.rows.scores([fit.weights for fit in fits])
         self.matrices[candidate] = np.mean([fit.matrix for fit in fits], axis=0)
 
     def folds_of_all(self, labelled: BoolArray) -> tuple[list[BoolArray] | None, list[FloatArray]]:
@@ -239,13 +226,25 @@ class Search:
         """Return the mean loss of a candidate on some of the rows."""
         return float(np.average(self.losses(candidate, which), weights=self.rows.weight[which]))
 
-    def is_likelier_than(self, other: Search, by_errors: float) -> bool:
-        """Whether held-out labels are likelier than in another search, by standard errors."""
-        assert self.chosen is not None and other.chosen is not None
-        every = self.rows.every
-        gains = other.losses(other.chosen, every) - self.losses(self.chosen, every)
-        gain, error = mean_and_error(gains, self.rows.weight)
-        return gain > by_errors * error and not self._loses_a_class(self.chosen)
+    def supports_guess(self, believing: Search) -> bool:
+        """Whether held-out labels support a guessed C, beside a search that took labels as right.
+
+        A matrix also blurs predictions, and that alone can make labels likelier. So the classes of
+        this search must explain the labels better than believed ones do through the same C, or at
+        least as well if labels are far likelier through C than without it. If a class mostly has
+        the label of another one, labels alone cannot tell the two apart.
+        """
+        assert self.chosen is not None and believing.chosen is not None
+        scores, every = believing.scores[believing.chosen], self.rows.every
+        losses, matrix = self.losses(self.chosen, every), self.matrices[self.chosen]
+        blurred = believing.rows.through(matrix).losses(scores, every, self.intercept)
+        of_classes, of_labels = (
+            mean_and_error(other - losses, self.rows.weight)
+            for other in (blurred, believing.losses(believing.chosen, every))
+        )
+        clear = of_classes[0] > BETTER * of_classes[1] or of_labels[0] > FAR_BETTER * of_labels[1]
+        swapped = (matrix.argmax(axis=1) != np.arange(len(matrix))).any()
+        return clear and not swapped and min(of_classes[0], of_labels[0]) >= 0.0
 
     def largest_weight(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the candidate with the largest weight that is as good as the best.
@@ -286,10 +285,11 @@ class Search:
 
     def calibrate(self, state: LikelihoodState) -> None:
         """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
-        assert self.chosen is not None and state.posterior is not None
-        rows = self.rows.through(state.matrix)
-        shares = state.posterior.sum(axis=0) / state.posterior.sum() if self.intercept else None
-        found = calibration_of(rows, self.scores[self.chosen], shares)
+        assert self.chosen is not None
+        rows, shares = self.rows.through(state.matrix), state.shares() if self.intercept else None
+        scores = self.scores[self.chosen]
+        found = rows.calibration(scores, shares)
+        self.predicted = found.scores(scores[rows.truth]).argmax(axis=1)
         state.calibrate(found.power, found.shift, self.intercept)
 
     def table(self) -> dict[str, FloatArray]:

@@ -56,9 +56,9 @@ def warn_of_outgrown(classes: Labels) -> None:
     """Warn that a fit was discarded, and why."""
     warnings.warn(
         f"Through the confusion matrix {name_classes(classes)} would have taken over rows of other "
-        "classes: there are few trusted rows of it, and most have the label of a frequent class. "
-        "Instead, the model was fitted to the labels as they are, or to the trusted rows alone. "
-        "More trusted rows of this class would help.",
+        "classes, because few rows are trusted to be of this class, and most of these have the "
+        "label of a frequent class. Instead, the model was fitted to the labels as they are, or to "
+        "the trusted rows alone. More trusted rows of this class would help.",
         ConfusionWarning,
         stacklevel=8,
     )

@@ -10,9 +10,10 @@ from scipy.special import log_softmax
 
 from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.confusion.estimation.calibration import best_power, shares_of, stacked
+from unconfused.confusion.estimation.calibration import best_power
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import NoisyData
+from unconfused.estimators.automatic.average import weights_and_shares
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows, rows_to_judge_by
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
 from unconfused.estimators.relabel.uma_rounds import MakeEngine, UMAWithRounds
@@ -51,7 +52,7 @@ def refined_on_held_out(
         counts = partition.tables().counts
     else:
         others = (make_engine(*data.rows_without(rows.held(fold))) for fold in range(FOLDS))
-        scores = rows.scores([discriminant(of) for of in others], bool(engine.intercept))
+        scores = rows.scores([discriminant(of) for of in others])
         counts = np.zeros((unmixing.n_classes, data.n_codes))
         np.add.at(counts, (scores.argmax(axis=1), data.codes[rows.places]), rows.weight)
     matrix = composition(unmixing.matrix, counts, unmixing.counts)[1]
@@ -106,18 +107,19 @@ def _average(fits: Sequence[Fit], rows: HeldOutRows) -> FloatArray:
     n_folds = rows.folds_to_compare(rows.every)
     some = rows.fold < n_folds
     evidence, weight = rows.evidence[some], rows.weight[some]
-    models, logs = [], []
+    scales, logs = [], []
     for fit in fits:
-        folds = [fit(rows.held(fold)) for fold in range(n_folds)]
-        scores = rows.scores(folds, folds[0].shape[1] > rows.X.shape[1])[some]
+        scores = rows.scores([fit(rows.held(fold)) for fold in range(n_folds)])[some]
         # Weights of any size give the same classifier.
         scale = 1.0 / max(float(scores.std(axis=1).mean()), np.finfo(np.float64).tiny)
         scale *= best_power(np.exp(log_softmax(scale * scores, axis=1)), evidence, weight)
-        models.append(scale * fit(None))
+        scales.append(scale)
         logs.append(log_softmax(scale * scores, axis=1))
-    factors = stacked(np.array(logs), evidence, weight)
-    factors *= shares_of(factors, np.array(logs)) > 0
+    factors = weights_and_shares(logs, evidence, weight)[0]
     # Likelihood also rewards an average for being calibrated, which predictions do not need.
     judged = (np.tensordot(factors, np.array(logs), 1), logs[0])
     mistakes, of_first = (weight @ (one.argmax(1) != evidence.argmax(1)) for one in judged)
-    return np.tensordot(factors, np.array(models), 1) if mistakes < of_first else fits[0](None)
+    if mistakes >= of_first:
+        return fits[0](None)
+    parts = zip(factors * scales, fits, strict=True)
+    return np.asarray(sum(part * fit(None) for part, fit in parts if part))

@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from unconfused._arguments import check_weight
-from unconfused._labels import EncodedLabels, encode_labels, is_missing, label_array, split_missing
+from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
 from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRows
@@ -70,10 +70,6 @@ class DaskData(NoisyData):
         X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
         observed, truth, weights = map(np.concatenate, columns)
         return NoisyData(X, EncodedLabels(self.labels.classes, observed, truth), weights)
-
-    def trusted_rows(self, held: BoolArray | None) -> tuple[Any, IntArray, int, FloatArray | None]:
-        """Return rows, codes, their number and weights where the truth is known and not held."""
-        return self.eligible.trusted_rows(held)
 
     def rows_without(self, held: BoolArray | None) -> tuple[Any, IntArray, int, FloatArray | None]:
         """Return the rows on workers, which bring codes and weights of their own."""
@@ -224,12 +220,7 @@ def count_labels(y: Any, y_true: Any, weight: Any) -> tuple[int, Totals]:
 
 def _coded(labels: Labels) -> tuple[IntArray, list[Any]]:
     """Return labels as indices into a list of their values, which begins with None: missing."""
-    missing, codes = is_missing(labels), np.zeros(len(labels), dtype=np.intp)
-    present = labels[~missing]
-    if labels.dtype.kind == "O":  # not sorted: mixed types are refused later, in words
-        place = {label: k for k, label in enumerate(dict.fromkeys(present.tolist()), 1)}
-        codes[~missing] = [place[label] for label in present.tolist()]
-        return codes, [None, *place]
-    values, found = np.unique(present, return_inverse=True)
-    codes[~missing] = found + 1
-    return codes, [None, *values]
+    import pandas as pd
+
+    codes, values = pd.factorize(labels)  # not sorted: mixed types are refused later, in words
+    return codes + 1, [None, *values]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -34,11 +35,11 @@ AS_IN_UMA = ("selection", "step", "alpha", "init", "average", "tol", "class_weig
 class KernelUMAClassifier(LinearClassifier):
     """UMA with a kernel, for noisy labels and boundaries that are not linear.
 
-    The algorithm of `UMAClassifier` with ``whiten=False`` in the feature space of a kernel, without
-    approximation (dual form): with a linear kernel both predict the same. The Gram matrix is
-    computed in blocks, and no array of size n x n is held. Every update adds a whole cell of rows,
-    so the weights involve nearly all training rows, which are kept and make predictions slow. For
-    more than some 10,000 rows, use UMA on approximate features:
+    This is `UMAClassifier` with ``whiten=False`` in the feature space of a kernel, without
+    approximation (dual form); with a linear kernel both predict the same. The Gram matrix is
+    computed in blocks, so no array of size n x n is held. Predictions are slow, because nearly all
+    training rows are part of the model. For more than about 10,000 rows, use UMA on approximate
+    features:
     ``make_pipeline(Nystroem(n_components=m), UMAClassifier(C))``, or
     `unconfused.kernels.kernel_projection` in place of ``Nystroem``.
 
@@ -54,9 +55,9 @@ class KernelUMAClassifier(LinearClassifier):
         then the Gram matrix of the training rows in `fit`, and of the rows to predict with these
         otherwise.
     gamma : "scale", "median", float or None
-        Of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". "scale": 1 / mean squared
-        distance between two rows; "median": 1 / median of a sample of them
-        (`unconfused.kernels.median_gamma`); None: 1 / number of features.
+        Parameter of the kernels "rbf", "laplacian", "poly", "sigmoid" and "chi2". "scale": 1 / the
+        mean squared distance between two rows; "median": 1 / the median squared distance in a
+        sample of rows (`unconfused.kernels.median_gamma`); None: 1 / number of features.
     degree, coef0 : float
         Parameters of the kernels "poly" and "sigmoid".
     max_iter : int
@@ -87,7 +88,7 @@ class KernelUMAClassifier(LinearClassifier):
 
     Examples
     --------
-    Two rings, with three labels in ten of the inner one wrong:
+    Two rings; three in ten labels of the inner one are wrong:
 
     >>> from sklearn.datasets import make_circles
     >>> from unconfused import KernelUMAClassifier, noise
@@ -184,7 +185,15 @@ class KernelUMAClassifier(LinearClassifier):
         unmixing = unmixing_for(data, self.confusion, self.classes)
         self.classes_, self.confusion_ = data.labels.classes, unmixing.matrix
         self.X_fit_, self.gamma_ = (None if precomputed else data.X), self._width(data)
-        engine = self._kernel_engine(data)
+        engine = KernelEngine(
+            lambda rows: self._kernel_values(data.X[rows], self.X_fit_),
+            self._diagonal(data.X),
+            data.codes,
+            data.n_codes,
+            data.sample_weight,
+            intercept=self.fit_intercept,
+            capacity=self.max_iter + data.n_codes,
+        )
         self.class_prior_ = unmixing.prior(engine.code_counts, warn=False)
         state = UMAState(np.zeros((unmixing.n_classes, engine.n_features)))
         algorithm = algorithm_of(self, self.class_prior_, self.classes, max_iter=self.max_iter)
@@ -212,17 +221,6 @@ class KernelUMAClassifier(LinearClassifier):
             scores[start : start + size] = block @ self.dual_coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _kernel_engine(self, data: NoisyData) -> KernelEngine:
-        return KernelEngine(
-            lambda rows: self._kernel_values(data.X[rows], self.X_fit_),
-            self._diagonal(data.X),
-            data.codes,
-            data.n_codes,
-            data.sample_weight,
-            intercept=self.fit_intercept,
-            capacity=self.max_iter + data.n_codes,
-        )
-
     def _kernel_values(self, rows: Rows, others: Rows | None) -> FloatArray:
         if others is None:
             return np.asarray(rows, dtype=np.float64)
@@ -247,21 +245,18 @@ class KernelUMAClassifier(LinearClassifier):
             return None
         if self.gamma == "median":
             return median_gamma(data.X, random_state=check_random_state(self.random_state))
-        X, weight = data.X, data.sample_weight
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        weight = weight / weight.sum()
-        squares = X.multiply(X) if issparse(X) else X * X
+        scaler = StandardScaler(with_mean=False).fit(data.X, sample_weight=data.sample_weight)
         # Two rows are on average twice the variance apart.
-        spread = 2 * float((squares.T @ weight - (X.T @ weight) ** 2).sum())
+        spread = 2 * float(scaler.var_.sum())
         return 1 / spread if spread > 0 else 1.0
 
     def _publish_dual(self, engine: KernelEngine, state: UMAState) -> None:
         weights = state.averaged() if self.average else state.weights
         dual = engine.dual_weights(weights)
         offsets = weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
-        two = len(dual) == 2
-        self.dual_coef_ = dual[1:] - dual[:1] if two else dual
-        self.intercept_ = offsets[1:] - offsets[:1] if two else offsets
+        if len(dual) == 2:
+            dual, offsets = np.diff(dual, axis=0), np.diff(offsets)
+        self.dual_coef_, self.intercept_ = dual, offsets
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.history_ = state.history()
 

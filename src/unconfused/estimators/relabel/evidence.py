@@ -14,12 +14,16 @@ from scipy.special import log_softmax
 
 from unconfused._matrix import label_chances
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion._dawid_skene import Crowd
 from unconfused.confusion.estimation.calibration import Calibration, posterior_given
 
 if TYPE_CHECKING:
     from unconfused.estimators._noisy import NoisyData
 
 SMALLEST = 1e-12
+
+FEWEST_LABELS = 30
+"""Fewest rows per class, on average, for automatic choices and rounds of relabelling."""
 
 NO_BETTER = 1.0
 """A gain in the log-likelihood of all held-out rows that is not worth another penalty: what one
@@ -50,17 +54,15 @@ class Evidence:
     log_scale: FloatArray | float = 0.0
 
     @property
-    def row_counts(self) -> FloatArray:
-        """What the evidence on each row counts: weights of any scale add up to as many rows."""
-        scale = np.count_nonzero(self.sample_weight) / max(
-            float(self.sample_weight.sum()), SMALLEST
-        )
-        return np.asarray(scale * self.trust * self.sample_weight)
+    def weight(self) -> FloatArray:
+        """What the evidence on each row counts, (n,)."""
+        return self.trust * self.sample_weight
 
     @property
-    def total(self) -> float:
-        """Total weight of the evidence."""
-        return float(self.trust @ self.sample_weight)
+    def row_counts(self) -> FloatArray:
+        """The same, scaled so that sample weights of any size add up to as many rows."""
+        rows, total = np.count_nonzero(self.sample_weight), float(self.sample_weight.sum())
+        return np.asarray(rows / max(total, SMALLEST) * self.weight)
 
     @property
     def labelled(self) -> BoolArray:
@@ -70,8 +72,7 @@ class Evidence:
     @property
     def mostly_truths(self) -> bool:
         """Whether rows with a known truth have more weight than all others together."""
-        counts = self.trust * self.sample_weight
-        return bool(counts[self.known].sum() > counts[~self.known].sum())
+        return bool(self.weight[self.known].sum() > self.weight[~self.known].sum())
 
     def posterior(self, probability: FloatArray) -> FloatArray:
         """Return P(true class | row, evidence) from P(true class | row)."""
@@ -97,7 +98,7 @@ class Evidence:
 
     def noisy_rows_by_class(self, posterior: FloatArray) -> FloatArray:
         """Return the expected number of rows without a known truth of each class, (Q,)."""
-        return np.asarray(np.where(self.known, 0.0, self.trust * self.sample_weight) @ posterior)
+        return np.asarray(np.where(self.known, 0.0, self.weight) @ posterior)
 
     def by_code(self, posterior: FloatArray) -> FloatArray:
         """Return the weighted sum of the posterior by label code, with a row for every class."""
@@ -121,12 +122,13 @@ def evidence_of_labels(data: NoisyData, matrix: FloatArray, noisy_weight: float)
 
 
 def evidence_of_votes(
-    chances: FloatArray, truth: IntArray, noisy_weight: float, weight: FloatArray | None
+    crowd: Crowd, chances: FloatArray, noisy_weight: float, weight: FloatArray | None
 ) -> Evidence:
     """Return the evidence of votes, given their `chances`, P(votes | true class) of each row."""
-    trust = np.where(truth >= 0, 1.0, noisy_weight)
+    known = crowd.truth >= 0
+    trust = np.where(known, 1.0, np.where(crowd.informed, noisy_weight, 0.0))
     weight = np.ones(len(trust)) if weight is None else weight
-    return Evidence(chances, truth >= 0, trust, chances.argmax(axis=1), weight)
+    return Evidence(chances, known, trust, chances.argmax(axis=1), weight)
 
 
 @dataclass(frozen=True)
@@ -150,14 +152,9 @@ class OutOfFold:
     """Log-probabilities before calibration, (n, Q)."""
 
     @property
-    def weight(self) -> FloatArray:
-        """Weight of the evidence of every row, (n,)."""
-        return self.evidence.trust * self.evidence.sample_weight
-
-    @property
     def mean_log_likelihood(self) -> float:
         """Mean log-likelihood of the evidence."""
-        return mean_and_error(self.log_likelihood, self.weight)[0]
+        return mean_and_error(self.log_likelihood, self.evidence.weight)[0]
 
     def is_less_likely_than(self, other: OutOfFold) -> bool:
         """Whether the evidence is less likely than under `other`."""

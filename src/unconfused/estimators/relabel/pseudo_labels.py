@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
 
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
-from unconfused.estimators._arrays import rows_at, to_numpy
+from unconfused.estimators._arrays import rows_at, scores_on_host
 from unconfused.estimators.relabel.evidence import (
+    FEWEST_LABELS,
     NO_BETTER,
     SMALLEST,
     Evidence,
@@ -18,7 +20,10 @@ from unconfused.estimators.relabel.evidence import (
     power_matching,
 )
 from unconfused.estimators.relabel.rounds import Rounds, sure_classes
-from unconfused.solvers.likelihood import LikelihoodState
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+
+USUAL_ROUNDS = 4
+"""Maximum number of rounds of relabelling; later ones change little (Digits, Reuters)."""
 
 AMBIGUOUS = 0.3
 """Weight of the noisy label of a row whose class is ambiguous, relative to a pseudo-label. It shows
@@ -36,9 +41,6 @@ NOT_MADE = (
 
 FitWithout = Callable[[BoolArray, FloatArray | None], LikelihoodState]
 """Fit to the labels without the rows held out, from weights on if there are any."""
-
-FitPseudoLabels = Callable[["PseudoLabels", FloatArray, float, FloatArray], LikelihoodState]
-"""Fit to a target, given row weights and a factor on the penalty, from weights on."""
 
 
 @dataclass(frozen=True)
@@ -69,34 +71,39 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     Parameters
     ----------
     X : rows
-    fit_without, fit_pseudo_labels : fits to the labels, and to what a round makes of them
-    intercept : whether the last weight of a class is its intercept
-    may_relax : whether rounds may use a weaker penalty than the fit to the labels
+    model : the logistic regression
+    fit_without : fits to the labels
+    settings : of the fits to pseudo-labels, but for the penalty in rounds
     fold_fits : weights to start at, fitted to the labels without the rows of each fold
     """
 
     X: Rows
+    model: Any
     fit_without: FitWithout
-    fit_pseudo_labels: FitPseudoLabels
-    intercept: bool
-    may_relax: bool = False
+    settings: Likelihood
     fold_fits: Sequence[FloatArray] = ()
     relaxed: float = field(default=1.0, init=False)
     """What the penalty is multiplied by in rounds."""
 
     _state: LikelihoodState = field(init=False)
-    _held: Sequence[BoolArray] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
-        """Without an intercept the model could not be given other shares of the classes."""
-        self.fits_shares = self.intercept
+        """Take the settings of the model.
 
-    def run(self, state: LikelihoodState, n_rounds: int) -> None:
+        Without an intercept it could not be given other shares of the classes.
+        """
+        self.fits_shares = self.intercept = bool(self.model.fit_intercept)
+        self.verbose = int(self.model.verbose)
+
+    def run(self, state: LikelihoodState) -> None:
         """Improve the weights (in place); Ctrl-C ends it with the last round's.
 
         Finally the weights are scaled to the temperature, and the intercepts moved to the class
         shares, that fit the held-out labels.
         """
+        n_rounds = self._most_rounds()
+        if not n_rounds or state.interrupted:
+            return
         state.relabelled, state.row_posterior = self.changed, None
         self._state = state
         try:
@@ -104,16 +111,21 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
             self._calibrate()
         except KeyboardInterrupt:
             state.interrupted = True
+        self._note_matrix()
         state.noise_depends_on_rows = self.depends_on_rows
 
-    @property
-    def out_of_fold(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Out-of-fold log-probabilities: before any round, after the first, and after the last.
+    def _most_rounds(self) -> int:
+        if self.model.relabel != "auto":
+            return int(self.model.relabel)
+        fewest = FEWEST_LABELS * self.evidence.chances.shape[1]
+        return USUAL_ROUNDS if np.count_nonzero(self.evidence.sample_weight) >= fewest else 0
 
-        From the second round on they are influenced by the row's own label.
-        """
-        assert self.initial is not None and self.current is not None
-        return self.initial.logs, (self.trial or self.current).logs, self.current.logs
+    @property
+    def after_first_round(self) -> FloatArray:
+        """Out-of-fold log-probabilities; in later rounds the row's own label influences them."""
+        found = self.trial or self.current
+        assert found is not None
+        return found.logs
 
     def _calibrate(self) -> None:
         if self.initial is None or self.current is None:
@@ -129,12 +141,12 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         state.posterior = self.evidence.by_code(current.posterior)
         state.row_posterior = current.posterior
 
-    def _begin(self, folds: list[BoolArray], current: OutOfFold) -> None:
-        self._note_matrix(current)
+    def _begin(self, folds: list[BoolArray], models: list[FloatArray]) -> None:
+        self.splits, self.fold_fits = folds, models
 
-    def _note_matrix(self, current: OutOfFold) -> None:
-        if current.evidence.matrix is not None:
-            self._state.matrix = current.evidence.matrix
+    def _note_matrix(self) -> None:
+        if self.current is not None and self.current.evidence.matrix is not None:
+            self._state.matrix = self.current.evidence.matrix
 
     def _target(self, current: OutOfFold) -> PseudoLabels:
         counted = current.evidence.sample_weight > 0
@@ -152,28 +164,24 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
             codes = np.where(sure, len(evidence.matrix) + classes, evidence.codes)
             counts, matrix = np.where(sure, 1.0, ambiguous * evidence.trust), evidence.matrix
         weight = counts * evidence.sample_weight
-        factor = evidence.total / max(float(weight.sum()), SMALLEST)
+        factor = float(evidence.weight.sum()) / max(float(weight.sum()), SMALLEST)
         return PseudoLabels(classes, codes, weight, factor, matrix)
 
-    def _classes(self, target: PseudoLabels) -> IntArray:
-        return target.classes
-
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FloatArray]:
-        fits = [_finished(self.fit_without(out, self._start(out))).weights for out in held]
-        if not self._held:  # the folds come first, then pairs of them
-            self._held, self.fold_fits = held, fits
-        return fits
+        self._note_matrix()
+        return [_finished(self.fit_without(out, self._start(out))).weights for out in held]
 
     def _start(self, held: BoolArray) -> FloatArray | None:
         """Return weights near those of a fit without some folds, from the fits without one each.
 
-        Every fold moves the weights by about as much, whichever others are left out (the
-        jackknife). Nothing of the rows left out remains in the sum of these moves, to first order.
+        Each fold changes the weights by about the same amount, whichever other folds are left out
+        (the jackknife). To first order the sum of these changes does not depend on the rows left
+        out.
         """
         if not self.fold_fits:
             return None
         mean = np.mean(self.fold_fits, axis=0)
-        folds = zip(self.fold_fits, self._held or self.splits or (), strict=True)
+        folds = zip(self.fold_fits, self.splits or (), strict=True)
         left_out = [weights for weights, fold in folds if held[fold][0]]
         return np.asarray(mean + sum(weights - mean for weights in left_out))
 
@@ -192,8 +200,14 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
     def _fit_target(
         self, target: PseudoLabels, weight: FloatArray, start: FloatArray
     ) -> LikelihoodState:
-        factor = self.relaxed * target.factor
-        return _finished(self.fit_pseudo_labels(target, weight, factor, start))
+        n_classes, n_codes = len(start), len(start)
+        matrix = np.eye(n_classes)
+        if target.matrix is not None:
+            matrix, n_codes = target.matrix, 2 * n_classes
+        l2 = self.relaxed * target.factor * self.settings.l2
+        settings = replace(self.settings, l2=l2)
+        engine = self.model._engine(self.X, target.codes, n_codes, weight)
+        return _finished(settings.run(engine, LikelihoodState(start.copy(), matrix)))
 
     def _tune(
         self,
@@ -208,10 +222,9 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
         It was chosen for labels many of which are wrong; pseudo-labels are cleaner, and allow a
         more flexible model.
         """
-        if not self.may_relax or self.depends_on_rows or self._first_rows is None:
+        if self.model.l2 != "auto" or self.depends_on_rows or self._first_rows is None:
             return models, current
-        weight = current.evidence.sample_weight  # of any scale
-        total = float(current.weight.sum()) * np.count_nonzero(weight) / float(weight.sum())
+        total = float(current.evidence.row_counts.sum())
         while self.relaxed > LEAST_PENALTY:
             self.relaxed *= RELAXED_BY
             weaker = self._fit_targets(targets, folds, models)
@@ -223,20 +236,17 @@ class Relabelling(Rounds[FloatArray, PseudoLabels]):
             models, current = weaker, found
         return models, current
 
-    def _accept(self, target: PseudoLabels, current: OutOfFold) -> None:
+    def _accept(self, target: PseudoLabels) -> None:
         state = self._state
         better = self._fit_target(target, target.weight, state.weights)
         state.weights, state.n_iter = better.weights, state.n_iter + better.n_iter
-        self._note_matrix(current)
 
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[FloatArray], *, first: bool = False
     ) -> FloatArray:
-        n_columns = self.X.shape[1]
         scores = np.zeros(self.evidence.chances.shape)
         for held, weights in zip(folds, models, strict=True):
-            scores[held] = to_numpy(rows_at(self.X, held)) @ weights[:, :n_columns].T
-            scores[held] += weights[:, n_columns] if self.intercept else 0.0
+            scores[held] = scores_on_host(rows_at(self.X, held), weights)
         return np.asarray(log_softmax(scores, axis=1))
 
 

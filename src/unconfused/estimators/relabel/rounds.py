@@ -1,15 +1,15 @@
 """Rounds of relabelling, for any learner: predict classes out of fold, then fit to these.
 
-A fit through C pays for not knowing which labels are wrong. Once a model predicts most classes
-well, the next one can be fitted to pseudo-labels as if they were clean. The class of a row is
-predicted by a model of folds without that row, calibrated on the labels, and combined with the
-row's own label by Bayes' rule.
+A fit through C loses precision because it does not know which labels are wrong. Once a model
+predicts most classes well, the next one can be fitted to pseudo-labels as if they were clean. The
+class of a row is predicted by a model of folds without that row, calibrated on the labels, and
+combined with the row's own label by Bayes' rule.
 
-A row's label influences the pseudo-labels of its neighbours, and through them the models that
-predict the row in later rounds: held-out labels then look too easy to predict. The first round is
-therefore a trial without this leak: a fold's model is fitted to pseudo-labels from models that have
-not seen that fold either. If held-out labels are less likely after the trial than before, no round
-is made.
+There is a leak: a row's label influences the pseudo-labels of its neighbours, and through them the
+models that predict the row in later rounds, so that held-out labels look too easy to predict. The
+first round is therefore a trial without this leak, in which a fold's model is fitted to
+pseudo-labels from models that have not seen that fold either. If held-out labels are less likely
+after the trial than before, no round is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,8 +49,17 @@ FIRST_DOUBT = 0.6
 """Share of the rows left out of the first round where mistakes depend on the rows, the least
 certain ones; its square is left out of the second round, and so on."""
 
+
+class HasClasses(Protocol):
+    """Pseudo-labels of a round, in whatever form a learner takes them."""
+
+    @property
+    def classes(self) -> IntArray:
+        """The pseudo-label of each row, -1 for none."""
+
+
 Model = TypeVar("Model")
-Target = TypeVar("Target")
+Target = TypeVar("Target", bound=HasClasses)
 
 
 @dataclass(kw_only=True)
@@ -58,15 +67,15 @@ class Rounds(ABC, Generic[Model, Target]):
     """Rounds of relabelling; subclasses say how to fit.
 
     `Model` is whatever predicts held-out rows after a fit; `Target` is the pseudo-labels of a
-    round, in the form the learner takes them.
+    round.
 
     Parameters
     ----------
     evidence : labels or votes, and known truths, of the rows
-    prior_counts : (Q, Q) counts that C is held to while it is found; None to hold C fixed
+    prior_counts : (Q, Q) prior counts of C while it is re-estimated; None if C is fixed
     given_matrix : C as it was passed, to test whether mistakes depend on more than the class; None
         for no such test
-    fits_shares : whether the classes' shares are calibrated, or only how sure a model is
+    fits_shares : whether class shares are calibrated as well as the temperature
     n_folds, seed : number of folds, and their seed
     splits : the rows each fold holds out, if folds are given; None to deal rows by chance
     verbose : how often to report progress
@@ -96,21 +105,20 @@ class Rounds(ABC, Generic[Model, Target]):
     changed: list[float] = field(default_factory=list, init=False)
     """Share of the rows whose pseudo-label changed, for every accepted round."""
 
+    last: Target | None = field(default=None, init=False)
+    """Pseudo-labels of the last accepted round."""
+
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
+    _kept: Calibration | None = field(default=None, init=False)
 
     settled: ClassVar[float] = 1e-3
     """Rounds end when at most this share of the pseudo-labels changes."""
 
-    reshuffles: ClassVar[bool] = False
-    """Whether each round uses other folds, so that a leak affects other rows each time."""
-
-    keeps_calibration: ClassVar[bool] = False
-    """Whether the trial's calibration is kept for all rounds: labels have leaked into later ones,
-    which matters to learners that fit single rows."""
-
-    zeros: ClassVar[bool] = False
-    """Whether probabilities can be 0, so that calibrations need a floor."""
+    fits_single_rows: ClassVar[bool] = False
+    """Whether a model can fit single rows, as a tree can, so that labels leak into later rounds:
+    each uses other folds, so that other rows are affected, and all the calibration of the trial.
+    Probabilities may then be 0, so that calibrations need a floor."""
 
     takes_trial: ClassVar[bool] = False
     """Whether the first round is always accepted, as models before and after it are averaged."""
@@ -122,10 +130,6 @@ class Rounds(ABC, Generic[Model, Target]):
     @abstractmethod
     def _target(self, current: OutOfFold) -> Target:
         """Return the pseudo-labels of a round."""
-
-    @abstractmethod
-    def _classes(self, target: Target) -> IntArray:
-        """Return the pseudo-label of each row, -1 for none."""
 
     @abstractmethod
     def _fit_targets(
@@ -143,11 +147,11 @@ class Rounds(ABC, Generic[Model, Target]):
         """
 
     @abstractmethod
-    def _accept(self, target: Target, current: OutOfFold) -> None:
-        """Accept a round: fit to all rows now, or keep the target for the final fit."""
+    def _begin(self, folds: list[BoolArray], models: list[Model]) -> None:
+        """Take note of the models before any round."""
 
-    def _begin(self, folds: list[BoolArray], current: OutOfFold) -> None:
-        """Take note of the predictions before any round."""
+    def _accept(self, target: Target) -> None:
+        """Accept a round; a final fit may follow later."""
 
     def _tune(
         self,
@@ -166,26 +170,23 @@ class Rounds(ABC, Generic[Model, Target]):
         if len(folds) < 2:
             return
         models = self._fit_labels(folds)
+        self._begin(folds, models)
         current = self._evaluate(self._logs(folds, models, first=True), self.evidence)
         self.initial = self.current = current
-        self._begin(folds, current)
         progress = Progress(self.verbose, "Relabelling: round")
         classes = np.full(len(current.posterior), -1)
-        kept: Calibration | None = None
         for number in range(n_rounds):
             target, before = self._target(current), classes
-            classes = self._classes(target)
+            classes = target.classes
             if not self._has_all_classes(classes):
                 break  # a class without rows could never come back
             on_trial = number == 0 and len(folds) > 2 and not self.depends_on_rows
-            if number and self.reshuffles:
+            if number and self.fits_single_rows:
                 folds = self._folds(number)
             targets = self._trial_targets(folds) if on_trial else [target] * len(folds)
             models = self._fit_targets(targets, folds, models)
-            current, evidence = (
-                self._evaluate(self._logs(folds, models), current.evidence, kept),
-                current.evidence,
-            )
+            evidence = current.evidence
+            current = self._evaluate(self._logs(folds, models), evidence)
             if on_trial:
                 models, current = self._tune(targets, folds, models, current, evidence)
             self.trial = current if on_trial else self.trial
@@ -195,10 +196,10 @@ class Rounds(ABC, Generic[Model, Target]):
             rows = current.evidence.noisy_rows_by_class(current.posterior)
             if self._first_rows is not None and loses_a_class(self._first_rows, rows):
                 break
-            if on_trial and self.keeps_calibration:
-                kept = current.calibration
-            self._accept(target, current)
-            self.current = current
+            if on_trial and self.fits_single_rows:
+                self._kept = current.calibration
+            self._accept(target)
+            self.current, self.last = current, target
             weight = self.evidence.sample_weight
             self.changed.append(float(np.average(classes != before, weights=weight)))
             progress(number + 1, n_rounds, f"{self.changed[-1]:.2%} of the rows fitted anew")
@@ -222,11 +223,9 @@ class Rounds(ABC, Generic[Model, Target]):
         used = classes[(classes >= 0) & (self.evidence.sample_weight > 0)]
         return bool(len(np.unique(used)) == self.evidence.chances.shape[1])
 
-    def _evaluate(
-        self, logs: FloatArray, evidence: Evidence, calibration: Calibration | None = None
-    ) -> OutOfFold:
+    def _evaluate(self, logs: FloatArray, evidence: Evidence) -> OutOfFold:
         """Calibrate out-of-fold log-probabilities, and count C from the posteriors."""
-        current = self._given_evidence(logs, evidence, calibration)
+        current = self._given_evidence(logs, evidence)
         if not self.depends_on_rows and self._mistakes_depend_on_rows(current):
             self.depends_on_rows, self.prior_counts = True, None
         if self.depends_on_rows:
@@ -234,11 +233,9 @@ class Rounds(ABC, Generic[Model, Target]):
             return self._balance(self._given_evidence(logs, evidence.through(self.given_matrix)))
         if self._first_rows is None:
             self._first_rows = evidence.noisy_rows_by_class(current.posterior)
-        return self._count_matrix(current, self._first_rows, calibration)
+        return self._count_matrix(current, self._first_rows)
 
-    def _count_matrix(
-        self, current: OutOfFold, first_rows: FloatArray, calibration: Calibration | None = None
-    ) -> OutOfFold:
+    def _count_matrix(self, current: OutOfFold, first_rows: FloatArray) -> OutOfFold:
         """Count C from the posteriors, if it is not fixed, and compute these through it again."""
         if self.prior_counts is None:
             return current
@@ -246,7 +243,7 @@ class Rounds(ABC, Generic[Model, Target]):
         for _ in range(COUNTS):
             matrix = evidence.count(current.posterior, self.prior_counts)
             counted = self._given_evidence(
-                current.logs, evidence.through(matrix), calibration, current.calibration
+                current.logs, evidence.through(matrix), current.calibration
             )
             if loses_a_class(first_rows, evidence.noisy_rows_by_class(counted.posterior)):
                 break
@@ -309,22 +306,16 @@ class Rounds(ABC, Generic[Model, Target]):
         )
 
     def _given_evidence(
-        self,
-        logs: FloatArray,
-        evidence: Evidence,
-        calibration: Calibration | None = None,
-        start: Calibration | None = None,
+        self, logs: FloatArray, evidence: Evidence, start: Calibration | None = None
     ) -> OutOfFold:
         """Calibrate log-probabilities, unless that is done, and combine them with the evidence."""
-        if calibration is None:
-            if self.fits_shares:
-                calibration = calibrate(
-                    logs, evidence.chances, evidence.row_counts, self.zeros, start
-                )
-            else:
-                calibration = only_power(logs, evidence.chances, evidence.row_counts)
+        calibration, chances, counts = self._kept, evidence.chances, evidence.row_counts
+        if calibration is None and self.fits_shares:
+            calibration = calibrate(logs, chances, counts, self.fits_single_rows, start)
+        elif calibration is None:
+            calibration = only_power(logs, chances, counts)
         probability = calibration.apply(logs)
-        log_likelihood = log_chances(probability, evidence.chances) + evidence.log_scale
+        log_likelihood = log_chances(probability, chances) + evidence.log_scale
         return OutOfFold(
             evidence, calibration, log_likelihood, evidence.posterior(probability), logs
         )

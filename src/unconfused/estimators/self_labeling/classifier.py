@@ -56,24 +56,25 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     ----------
     labeler : classifier, list of classifiers, or None
         Any scikit-learn classifier. Of several, the one with the lowest cross-validated error is
-        used. None: logistic regression with two penalties, and a Gaussian support vector machine.
-        Classifiers from `sklearn.semi_supervised`, and those with an attribute
-        ``takes_unlabelled = True``, also get the unlabelled rows: their `y` has the classes coded
+        used. None: logistic regression with two penalties, and a support vector machine with a
+        Gaussian kernel. Classifiers from `sklearn.semi_supervised`, and those with an attribute
+        ``takes_unlabelled = True``, also get the unlabelled rows; their `y` has the classes coded
         from 0 to Q - 1, and -1 for unlabelled.
     learner : classifier, list of classifiers, or None
         `UnconfusedLogisticRegression`, `UMAClassifier`, a pipeline that ends in one, or any other
         with a parameter `confusion`. Of several, the one that predicts held-out labels best is
         used. None: `UnconfusedLogisticRegression` with the penalties 1e-4, 1e-5 and 1e-6.
     cv : int, float, splitter or iterable of splits
-        Labelled rows on which the labeller's mistakes are counted. An int: all, by cross-validation
-        with this number of folds (fewer if classes have fewer labels). A float: this share, held
-        out from the labeller. A splitter, or pairs of training and test indices among the labelled
-        rows: with a single split the labeller is trained on its training rows only.
+        On which labelled rows the labeller's mistakes are counted. An int: on all of them, by
+        cross-validation with this number of folds (fewer if classes have fewer labels). A float:
+        on this share, held out from the labeller. Or a splitter, or pairs of training and test
+        indices among the labelled rows; with a single split the labeller is trained on its training
+        rows only.
     use_known_labels : bool
-        Whether the learner gets the known labels as `y_true`, or the labeller's labels only.
+        Whether the learner also gets the known labels, as `y_true`, or only the labeller's labels.
     n_rounds : int
         Maximum number of rounds. From the second on, the learner of the last round is the labeller.
-        Rounds end early when the confusion matrix has settled.
+        Rounds end early when the confusion matrix no longer changes.
     missing_label : "auto" or a value
         Value that marks unlabelled rows, besides None and NaN. "auto": -1, if `y` holds integers
         with at least two other classes. Otherwise -1 is a class.
@@ -98,17 +99,17 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     A confusion matrix assumes that mistakes depend on the class only, but those of a labeller are
-    concentrated near its decision boundaries. A learner with ``noisy_weight="auto"`` therefore gets
-    a weight that is chosen here, by the calibrated log-loss on labels held out from both labeller
-    and learner. (The learner's own choice would use rows that the labeller was trained on.) The
-    learner is overconfident: calibrate it before you rely on `predict_proba`.
+    concentrated near its decision boundaries. If the learner has ``noisy_weight="auto"``, the
+    weight is therefore chosen here, by the calibrated log-loss on labels held out from both
+    labeller and learner. (The learner itself would choose it on rows that the labeller was trained
+    on.) The learner is overconfident: calibrate it before you rely on `predict_proba`.
 
     The labeller should see something that the learner does not: another kind of boundary, or the
     unlabelled rows. With a linear labeller, a linear learner gains little.
 
     Examples
     --------
-    Ten labels of each digit, and 1,697 images without:
+    Ten images of each digit have a label, 1,697 images have none:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_digits

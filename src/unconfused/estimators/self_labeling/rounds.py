@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
@@ -33,7 +34,6 @@ from unconfused._pipelines import (
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.calibration import sharpened_losses
 from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
@@ -291,9 +291,11 @@ def calibrated_log_loss(
 ) -> float:
     """Return the mean log-loss at the best temperature.
 
-    A learner of pseudo-labels is overconfident, the more so the more they count. That does not
-    change its predictions, so it must not decide how much they count.
+    How sure a model is can be mended by one number; which classes it tells apart cannot. A learner
+    of pseudo-labels is overconfident, the more so the more they count: that must not decide how
+    much they count.
     """
     logs = np.log(np.maximum(probability, SMALLEST))
     margins = logs - logs[np.arange(len(truth)), truth][:, np.newaxis]
-    return float(np.average(sharpened_losses(margins, POWERS, weight), weights=weight))
+    losses = [logsumexp(power * margins, axis=1) for power in POWERS]
+    return min(float(np.average(of_rows, weights=weight)) for of_rows in losses)

@@ -2,36 +2,23 @@
 
 A classifier fitted to the labels, one fitted to pseudo-labels, and one fitted to the trusted rows
 alone are wrong on different rows. Their average is better than each of them, and a bad one gets a
-small weight. Weights are those that make held-out labels, seen through C, and truths likeliest;
-then they are moved towards those that make the truths likeliest, as far as the number of these
-allows: labels are many, and truths right even where mistakes depend on more than the class.
+small weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
-from unconfused.confusion.estimation.calibration import (
-    Calibration,
-    calibrate,
-    shares_of,
-    stacked,
-)
-from unconfused.estimators.automatic.search import FEWEST_LABELS
-from unconfused.estimators.relabel.evidence import Evidence
+from unconfused.confusion.estimation.calibration import Calibration, calibrate
+from unconfused.estimators.automatic.average import weights_and_shares
+from unconfused.estimators.relabel.evidence import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
-
-PRECISION_OF_LABELS = 5.0
-"""Precision of the weights that labels suggest, beside truths: lower than around even weights, as
-labels mislead where mistakes depend on the row. (Linear SVM and k-NN on nine tables, with and
-without such mistakes; 3 and 10 do nearly as well.)"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,6 @@ class Candidate:
     training : the training set
     logs : (n, Q), out-of-fold log-probabilities of classes, not influenced by the row's own label
     latest : (n, Q), the same after the last round
-    calibration : of these, times the weight in the average
     unmixing : how predicted labels become classes; None if classes are predicted
     """
 
@@ -53,7 +39,6 @@ class Candidate:
     training: TrainingSet
     logs: FloatArray
     latest: FloatArray
-    calibration: Calibration
     unmixing: LabelUnmixing | None = None
 
 
@@ -79,14 +64,14 @@ class Average:
     shares : of each kind of training set, by name
     components : terms of the average, one for each of them; None to use the one as it is
     matrix : C, refined or not; None if there is none, or a guess is not used
-    found : out-of-fold predictions of the rows
+    found : out-of-fold predictions of the rows; None if labels are taken as right
     """
 
     training_sets: list[TrainingSet]
-    shares: dict[str, float]
-    components: list[Component] | None
-    matrix: FloatArray | None
-    found: CrossFitted
+    shares: dict[str, float] = field(default_factory=lambda: {"labels": 1.0})
+    components: list[Component] | None = None
+    matrix: FloatArray | None = None
+    found: CrossFitted | None = None
 
 
 def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
@@ -98,58 +83,45 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     evidence = rounds.current.evidence
     if rounds.guessed_counts is not None and not rounds.guess_helps:
         return _as_labelled(rounds)
-    candidates = _candidates(rounds, complete)
-    counted = evidence.trust * evidence.sample_weight
-    logs = np.array([log_softmax(m.calibration.scores(m.logs), axis=1) for m in candidates])
-    weights = stacked(logs, evidence.chances, counted)
-    truths = np.where(evidence.known, counted, 0.0)
-    weights = stacked(logs, evidence.chances, truths, weights, PRECISION_OF_LABELS)
-    parts = shares_of(weights, logs[:, counted > 0])
-    shares = dict(zip((m.name for m in candidates), parts.tolist(), strict=True))
-    kept = [
-        replace(m, calibration=m.calibration.times(float(w)))
-        for m, w, part in zip(candidates, weights, parts, strict=True)
-        if part
-    ]
-    kept.sort(key=lambda candidate: -shares[candidate.name])
-    training = [m.training for m in kept]
-    components = [Component(m.calibration, m.unmixing) for m in kept]
-    return Average(training, shares, components, evidence.matrix, _cross_fitted(kept, evidence))
-
-
-def _cross_fitted(candidates: Sequence[Candidate], evidence: Evidence) -> CrossFitted:
-    """Return the out-of-fold predictions of an average."""
-    probability = softmax(sum(m.calibration.scores(m.latest) for m in candidates), axis=1)
-    unaware = sum(m.calibration.scores(m.logs) for m in candidates)
-    posterior = evidence.posterior(probability)
-    return CrossFitted(evidence.codes, probability, posterior, np.argmax(unaware, axis=1))
+    models = _candidates(rounds, complete)
+    chances, counts = evidence.chances, evidence.row_counts
+    fair = [calibrate(m.logs, chances, counts, zeros=True) for m in models]
+    logs = [log_softmax(c.scores(m.logs), axis=1) for m, c in zip(models, fair, strict=True)]
+    weights, parts = weights_and_shares(logs, chances, evidence.weight, evidence.known)
+    shares = dict(zip((m.name for m in models), parts.tolist(), strict=True))
+    weighted = [c.times(float(weight)) for c, weight in zip(fair, weights, strict=True)]
+    kept = [(m, c) for m, c in zip(models, weighted, strict=True) if shares[m.name]]
+    kept.sort(key=lambda term: -shares[term[0].name])
+    probability = softmax(sum(c.scores(m.latest) for m, c in kept), axis=1)
+    unaware = np.argmax(sum(c.scores(m.logs) for m, c in kept), axis=1)
+    # A refined C also explains mistakes that the classifier makes itself, and through it wrong
+    # labels of these classes would pass for right ones.
+    counted = rounds.task.trusted.any() and rounds.task.crowd is None
+    posterior = (rounds.evidence if counted else evidence).posterior(probability)
+    return Average(
+        [m.training for m, _ in kept],
+        shares,
+        [Component(c, m.unmixing) for m, c in kept],
+        evidence.matrix,
+        CrossFitted(evidence.codes, probability, posterior, unaware),
+    )
 
 
 def _candidates(rounds: SoftRounds, complete: bool) -> list[Candidate]:
     """List the models: before and after rounds, and simple ones."""
-    first, current, known = rounds.initial, rounds.current, rounds.evidence.known
+    first, current, task = rounds.initial, rounds.current, rounds.task
     assert first is not None and current is not None
-    evidence, found = current.evidence, list[Candidate]()
-
-    def add(
-        name: str,
-        training: TrainingSet,
-        logs: FloatArray,
-        latest: FloatArray | None = None,
-        unmixing: LabelUnmixing | None = None,
-    ) -> None:
-        fair = calibrate(logs, evidence.chances, evidence.row_counts, zeros=True)
-        latest = logs if latest is None else latest
-        found.append(Candidate(name, training, logs, latest, fair, unmixing))
-
+    found = list[Candidate]()
     if rounds.last is not None:
-        add("rounds", rounds.last, (rounds.trial or current).logs, current.logs)
-    own = "mixed" if known.any() and rounds.crowd is None else "labels"
-    add(own, rounds.first, first.logs, unmixing=rounds.unmixing)
+        trial = rounds.trial or current
+        found.append(Candidate("rounds", rounds.last, trial.logs, current.logs))
+    own = "mixed" if task.evidence.known.any() and task.crowd is None else "labels"
+    found.append(Candidate(own, task.first, first.logs, first.logs, rounds.unmixing))
     if complete:
         for name, training in _simple_training_sets(rounds).items():
             with suppress(ValueError):  # too few rows for the classifier
-                add(name, training, rounds.out_of_fold(training))
+                logs = rounds.out_of_fold(training)
+                found.append(Candidate(name, training, logs, logs))
     return found
 
 
@@ -159,12 +131,13 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
     Majorities, as the first model of votes is already fitted to a consensus.
     """
     found = {}
-    if rounds.crowd is not None:
-        share = rounds.crowd.majority()
+    crowd, first = rounds.task.crowd, rounds.task.first
+    if crowd is not None:
+        share = crowd.majority()
         lots = np.random.RandomState(rounds.seed).random_sample(share.shape)
         likeliest = (share + 1e-6 * lots).argmax(axis=1)
         found["mixed"] = hard_labels(likeliest, rounds.evidence.sample_weight)
-    alone = rounds.first.without(~rounds.evidence.known)
+    alone = first.without(~rounds.evidence.known)
     if len(np.unique(alone.codes)) == rounds.evidence.chances.shape[1]:  # or it knows only some
         found["trusted"] = alone
     return found
@@ -173,23 +146,24 @@ def _simple_training_sets(rounds: SoftRounds) -> dict[str, TrainingSet]:
 def _as_labelled(rounds: SoftRounds) -> Average:
     """Return the average to use if held-out labels do not support a guessed C.
 
-    It is even, of a model of all labels and one without rows whose label is doubted: to leave out
-    too many rows, or too few, costs half as much then, and neither the guess nor held-out labels
-    tell which of the two it is. With few rows per class no label is doubted. Likewise the posterior
-    of a row is the mean of that through the guess and of the chance of its labels.
+    Two models are averaged with equal weights: one of all labels, and one without rows whose label
+    is doubted. Neither the guess nor held-out labels show whether too many or too few rows are left
+    out, and the average halves the cost of either mistake. With few rows per class no label is
+    doubted. For the same reason the posterior of a row is the mean of the posterior through the
+    guess and the probabilities of its labels.
     """
     assert rounds.current is not None and rounds.label_logs is not None
-    logs, evidence, codes = rounds.label_logs, rounds.current.evidence, rounds.first.classes
+    logs, evidence, given = rounds.label_logs, rounds.current.evidence, rounds.task.first
     probability = calibrate(logs, evidence.chances, evidence.row_counts, zeros=True).apply(logs)
     posterior, believed = evidence.posterior(probability), rounds.calibration_of_labels(logs)
-    doubted = (posterior.argmax(axis=1) != codes) & (logs.argmax(axis=1) != codes)
+    doubted = (posterior.argmax(axis=1) != given.classes) & (logs.argmax(axis=1) != given.classes)
     posterior = (posterior + believed.apply(logs)) / 2
     found = CrossFitted(evidence.codes, probability, posterior, probability.argmax(axis=1))
-    undoubted = rounds.first.without(doubted)
+    undoubted = given.without(doubted)
     complete = len(np.unique(undoubted.codes)) == logs.shape[1]
-    few = evidence.total < FEWEST_LABELS * logs.shape[1]
+    few = evidence.weight.sum() < FEWEST_LABELS * logs.shape[1]
     if rounds.trial is None or few or not (complete and doubted.any()):
-        return Average([rounds.first], {"labels": 1.0}, None, None, found)
+        return Average([given], found=found)
     half = [Component(believed.times(0.5), None)] * 2
     matrix = evidence.matrix if rounds.labels_look_noisy else None
-    return Average([rounds.first, undoubted], {"labels": 1.0}, half, matrix, found)
+    return Average([given, undoubted], components=half, matrix=matrix, found=found)

@@ -1,4 +1,4 @@
-"""Any classifier: training sets of pseudo-labels, fits, and log-probabilities."""
+"""Any classifier: its training sets, what is known of their rows, fits, and log-probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._pipelines import aligned_columns, fit_with, predicted_codes, takes_in_fit
 from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
-from unconfused.estimators.relabel.evidence import SMALLEST
+from unconfused.confusion._dawid_skene import Crowd
+from unconfused.confusion.votes import Votes
+from unconfused.estimators.relabel.evidence import SMALLEST, Evidence
 
 LEAST = 0.05
 """Classes less probable than this are dropped: repeating a row for every class would make fits many
@@ -73,6 +75,52 @@ def pseudo_labels(estimator: Any, posterior: FloatArray, weight: FloatArray) -> 
     if takes_in_fit(estimator, "sample_weight"):
         return soft_labels(posterior, weight)
     return hard_labels(np.where(weight > 0, posterior.argmax(axis=1), -1), weight)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Checked labels or votes, and the confusion matrix.
+
+    Parameters
+    ----------
+    classes : the sorted classes
+    evidence : evidence on every row
+    first : training set before any round
+    mixing : P(class in `first` | true class); None if they are the same
+    prior_counts : (Q, Q) prior counts of C while it is refined; None if it is fixed
+    guesses : whether C is to be estimated from the labels
+    votes, crowd : the votes, if labels are votes
+    """
+
+    classes: Labels
+    evidence: Evidence
+    first: TrainingSet
+    mixing: FloatArray | None = None
+    prior_counts: FloatArray | None = None
+    guesses: bool = False
+    votes: Votes | None = None
+    crowd: Crowd | None = None
+
+    @property
+    def rules(self) -> bool:
+        """Whether most annotators are rules."""
+        return self.votes is not None and bool(self.votes.one_sided.mean() > 0.5)
+
+    @property
+    def labels_are_true(self) -> bool:
+        """Whether every row's class is that of the first training set."""
+        if self.evidence.known.all():
+            return True
+        if self.guesses or self.crowd is not None:
+            return False
+        same = self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
+        return same and not self.trusted.any()
+
+    @property
+    def trusted(self) -> BoolArray:
+        """Rows whose truth is known, where that is not all of them."""
+        known = self.evidence.known
+        return np.zeros_like(known) if known.all() else known
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,19 @@ from sklearn.utils import _safe_indexing
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd
-from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import Calibration, calibrate, log_chances
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.label_quality import CLEARLY
-from unconfused.confusion.estimation.pooled import shrink_to_symmetric
+from unconfused.confusion.estimation.pooled import FEW_COUNTS, shrink_to_symmetric
 from unconfused.estimators.annotators.crowd import annotator_matrices, evidence_of
 from unconfused.estimators.relabel.evidence import SMALLEST, Evidence, OutOfFold, mean_and_error
 from unconfused.estimators.relabel.rounds import COUNTS, Rounds
-from unconfused.estimators.wrapping.base import BaseClassifier, TrainingSet, pseudo_labels
+from unconfused.estimators.wrapping.base import (
+    BaseClassifier,
+    Task,
+    TrainingSet,
+    pseudo_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -78,26 +82,17 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
     ----------
     X : rows of any kind
     base : the classifier
-    first : training set before any round: the labels, or the consensus of the votes
-    mixing : P(class in `first` | true class); None if they are the same
-    crowd : the votes, if labels are votes
-    recounts : whether annotators' matrices are re-estimated from the models' posteriors
+    task : what is known of their classes
     n_jobs : number of folds fitted in parallel
     """
 
     X: Any
     base: BaseClassifier
-    first: TrainingSet
-    mixing: FloatArray | None = None
-    crowd: Crowd | None = None
-    recounts: bool = True
+    task: Task
     n_jobs: int | None = None
 
-    last: TrainingSet | None = field(default=None, init=False)
-    """Training set of the last accepted round."""
-
     label_logs: FloatArray | None = field(default=None, init=False)
-    """Out-of-fold log-probabilities of the classifier fitted to `first`, (n, Q)."""
+    """Out-of-fold log-probabilities of the classifier fitted to `task.first`, (n, Q)."""
 
     unmixing: LabelUnmixing | None = field(default=None, init=False)
     """How these become log-probabilities of the true classes."""
@@ -107,51 +102,38 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
 
     n_fits: int = field(default=0, init=False)
 
-    _first_models: list[FoldPredictions] = field(default_factory=list, init=False)
-
-    # A forest of fully grown trees fits single rows: both are for what leaks through that.
-    reshuffles: ClassVar[bool] = True
-    keeps_calibration: ClassVar[bool] = True
-    zeros: ClassVar[bool] = True
+    fits_single_rows: ClassVar[bool] = True
     takes_trial: ClassVar[bool] = True
     settled: ClassVar[float] = 0.01
 
-    def guess_matrix(self, most_counts: float) -> None:
-        """Guess C from the labels that models of the folds predict, in place of the identity.
+    def _begin(self, folds: list[BoolArray], models: list[FoldPredictions]) -> None:
+        """Guess C from the labels that the models predict, if that is asked for."""
+        self.label_logs = logs = _assembled(folds, models)
+        calibration, mixing = self.calibration_of_labels(logs), self.task.mixing
+        if self.task.guesses:
+            noisy = ~self.evidence.known
+            counts = guess_counts(calibration.apply(logs)[noisy], self.evidence.codes[noisy])
+            mixing = shrink_to_symmetric(counts, 1.0 / logs.shape[1])
+            self.evidence, self.guessed_counts = self.evidence.through(mixing), counts
+            self.task = replace(self.task, mixing=mixing)
+            if (counts.sum(axis=1) < FEW_COUNTS).any():  # it is refined in the rounds
+                self.prior_counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * mixing
+        self.unmixing = None if mixing is None else LabelUnmixing(calibration, mixing)
 
-        It is refined in the rounds if it rests on fewer counts per class than `most_counts`.
-        """
-        folds = self._folds()
-        if len(folds) < 2:
-            return
-        self._first_models = self._fit_labels(folds)
-        logs, noisy = _assembled(folds, self._first_models), ~self.evidence.known
-        codes, n_classes = self.evidence.codes[noisy], logs.shape[1]
-        chances = self.calibration_of_labels(logs).apply(logs)
-        counts = guess_counts(chances[noisy], codes)
-        matrix = shrink_to_symmetric(counts, 1.0 / n_classes)
-        self.evidence, self.mixing = self.evidence.through(matrix), matrix
-        self.guessed_counts = counts
-        if (counts.sum(axis=1) < most_counts).any():
-            self.prior_counts = np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * matrix
-
-    def _count_matrix(
-        self, current: OutOfFold, first_rows: FloatArray, calibration: Calibration | None = None
-    ) -> OutOfFold:
-        if self.crowd is None or not self.recounts:
-            return super()._count_matrix(current, first_rows, calibration)
+    def _count_matrix(self, current: OutOfFold, first_rows: FloatArray) -> OutOfFold:
+        """Count C again; with votes, the annotators' matrices, unless most are rules."""
+        crowd = self.task.crowd
+        if crowd is None or self.task.rules:
+            return super()._count_matrix(current, first_rows)
         for _ in range(COUNTS):
             weight = current.evidence.sample_weight[:, np.newaxis]
-            matrices = annotator_matrices(self.crowd, weight * current.posterior)
-            evidence = through_votes(current.evidence, self.crowd, matrices)
-            current = self._given_evidence(current.logs, evidence, calibration, current.calibration)
+            matrices = annotator_matrices(crowd, weight * current.posterior)
+            evidence = through_votes(current.evidence, crowd, matrices)
+            current = self._given_evidence(current.logs, evidence, current.calibration)
         return current
 
     def _fit_labels(self, held: Sequence[BoolArray]) -> list[FoldPredictions]:
-        if self._first_models:
-            models, self._first_models = self._first_models, []
-            return models
-        return self._fit([self.first] * len(held), held)
+        return self._fit([self.task.first] * len(held), held)
 
     def _fit_targets(
         self,
@@ -184,33 +166,23 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
     def _target(self, current: OutOfFold) -> TrainingSet:
         return pseudo_labels(self.base.estimator, current.posterior, current.evidence.sample_weight)
 
-    def _classes(self, target: TrainingSet) -> IntArray:
-        return target.classes
-
-    def _accept(self, target: TrainingSet, current: OutOfFold) -> None:
-        self.last = target
-
     def _logs(
         self, folds: Sequence[BoolArray], models: Sequence[FoldPredictions], *, first: bool = False
     ) -> FloatArray:
         logs = _assembled(folds, models)
-        if first and self.label_logs is None:
-            self.label_logs = logs
-        if not first or self.mixing is None:
+        if not first or self.task.mixing is None:
             return logs
         held = np.logical_or.reduce(folds)
-        found = LabelUnmixing(self.calibration_of_labels(logs, ~held), self.mixing)
-        if self.unmixing is None:
-            self.unmixing = found
-        return found.logs(logs)
+        calibration = self.calibration_of_labels(logs, ~held)
+        return LabelUnmixing(calibration, self.task.mixing).logs(logs)
 
     @cached_property
     def guess_helps(self) -> bool:
         """Whether held-out labels support a guessed C.
 
-        They do if the trial round predicts them through C clearly better than its classes, and the
-        model of the labels, do without C, and than classes as labelled do through C, as a matrix
-        also blurs predictions.
+        They do if the trial round predicts them through C clearly better than three alternatives:
+        the trial round without C, the model of the labels without C, and the model of the labels
+        through C. The last is needed because a matrix also blurs predictions, which alone can help.
         """
         if self.trial is None or self.label_logs is None:
             return False
@@ -223,7 +195,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
             for logs in (self.trial.logs, self.label_logs)
         )
         others = (*self._likelihoods_of_labels, believed)
-        gains = [mean_and_error(through - other, self.trial.weight) for other in others]
+        gains = [mean_and_error(through - other, self.trial.evidence.weight) for other in others]
         return all(gain > CLEARLY * error for gain, error in gains)
 
     @property
@@ -232,13 +204,13 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
         if self.trial is None:
             return False
         plain, denoised = self._likelihoods_of_labels
-        return bool(self.trial.weight @ (denoised - plain) > 0)
+        return bool(self.trial.evidence.weight @ (denoised - plain) > 0)
 
     @cached_property
     def _likelihoods_of_labels(self) -> list[FloatArray]:
         """Log-likelihood of the labels without C, (n,): by models of labels, and by the trial."""
         assert self.trial is not None and self.label_logs is not None
-        rows, codes = np.arange(len(self.label_logs)), self.first.classes
+        rows, codes = np.arange(len(self.label_logs)), self.task.first.classes
         tables = [
             self.calibration_of_labels(m).apply(m) for m in (self.label_logs, self.trial.logs)
         ]
@@ -249,7 +221,7 @@ class SoftRounds(Rounds[FoldPredictions, TrainingSet]):
     ) -> Calibration:
         """Calibrate predictions on the labels, without those of some rows."""
         counted = np.where(without, 0.0, self.evidence.row_counts)
-        return calibrate(logs, np.eye(logs.shape[1])[self.first.classes], counted, zeros=True)
+        return calibrate(logs, np.eye(logs.shape[1])[self.task.first.classes], counted, zeros=True)
 
 
 def _fit_and_predict(
@@ -271,16 +243,3 @@ def through_votes(evidence: Evidence, crowd: Crowd, matrices: FloatArray) -> Evi
     """Return the evidence of votes through these matrices of the annotators."""
     chances, scale = evidence_of(crowd, matrices)
     return replace(evidence, chances=chances, log_scale=np.where(evidence.known, 0.0, scale))
-
-
-def mixed_matrix(matrix: FloatArray, evidence: Evidence, codes: IntArray) -> FloatArray:
-    """Return P(training class | true class) if some rows are trained with their known truth.
-
-    `matrix` is that of the other rows, `codes` are the training classes of all, (n,).
-    """
-    n_classes, weight = len(matrix), evidence.sample_weight
-    noisy = np.bincount(codes[~evidence.known], weight[~evidence.known], minlength=n_classes)
-    known = np.bincount(codes[evidence.known], weight[evidence.known], minlength=n_classes)
-    of_class = class_shares(matrix, noisy.astype(np.float64)) * noisy.sum()
-    share = (known / np.maximum(known + of_class, SMALLEST))[:, np.newaxis]
-    return np.asarray((1.0 - share) * matrix + share * np.eye(n_classes))

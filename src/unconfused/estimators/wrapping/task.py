@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,10 @@ from sklearn.utils.validation import _num_samples
 from unconfused._labels import refuse_other_order
 from unconfused._matrix import warn_if_impossible, warn_if_singular
 from unconfused._matrix_labels import is_rectangular
-from unconfused._typing import BoolArray, FloatArray, Labels
-from unconfused.confusion._dawid_skene import Crowd, fit_crowd
+from unconfused._typing import FloatArray, IntArray, Labels
+from unconfused.confusion._dawid_skene import fit_crowd
+from unconfused.confusion.estimation.balance import class_shares
 from unconfused.confusion.estimation.calibration import posterior_given
-from unconfused.confusion.estimation.pooled import (
-    FEW_COUNTS,
-    MOST_FROM_OTHER_CLASSES,
-    counts_shrunk_to_pooled,
-)
 from unconfused.estimators._noisy import (
     NoisyData,
     checked_labels,
@@ -39,53 +34,8 @@ from unconfused.estimators.annotators.crowd import (
     training_crowd,
 )
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels, evidence_of_votes
-from unconfused.estimators.wrapping.base import TrainingSet, hard_labels, pseudo_labels
-from unconfused.estimators.wrapping.soft_rounds import mixed_matrix, through_votes
-
-
-@dataclass(frozen=True)
-class Task:
-    """Checked labels or votes, and the confusion matrix.
-
-    Parameters
-    ----------
-    classes : the sorted classes
-    evidence : evidence on every row
-    first : training set before any round
-    mixing : P(class in `first` | true class); None if they are the same
-    prior_counts : (Q, Q) prior counts of C while it is refined; None if it is fixed
-    guesses : whether C is to be estimated from the labels
-    annotators, crowd : annotators and their votes, if labels are votes
-    silent : (A,), annotators whose silence is informative
-    rules : whether most annotators are rules
-    """
-
-    classes: Labels
-    evidence: Evidence
-    first: TrainingSet
-    mixing: FloatArray | None = None
-    prior_counts: FloatArray | None = None
-    guesses: bool = False
-    annotators: Labels | None = None
-    crowd: Crowd | None = None
-    silent: BoolArray | None = None
-    rules: bool = False
-
-    @property
-    def labels_are_true(self) -> bool:
-        """Whether every row's class is that of the first training set."""
-        if self.evidence.known.all():
-            return True
-        if self.guesses or self.crowd is not None:
-            return False
-        same = self.mixing is None or np.array_equal(self.mixing, np.eye(len(self.classes)))
-        return same and not self.trusted.any()
-
-    @property
-    def trusted(self) -> BoolArray:
-        """Rows whose truth is known, where that is not all of them."""
-        known = self.evidence.known
-        return np.zeros_like(known) if known.all() else known
+from unconfused.estimators.wrapping.base import Task, hard_labels, pseudo_labels
+from unconfused.estimators.wrapping.soft_rounds import through_votes
 
 
 def open_task(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Task:
@@ -122,14 +72,10 @@ def task_of_labels(
     refuse_rows_without_label(labels)
     weight = checked_weight(sample_weight, _num_samples(X))
     data = NoisyData(X, labels, weight)
-    known = confusion_for(data, confusion, settings.classes)
-    matrix, counts = known.matrix, known.counts
-    if confusion is None and counts is not None:
-        counts = counts_shrunk_to_pooled(counts, MOST_FROM_OTHER_CLASSES)
-        matrix = counts / counts.sum(axis=1, keepdims=True)
+    known = confusion_for(data, confusion, settings.classes).shrunk()
+    matrix = known.matrix
     warn_if_singular(matrix, labels.classes)
-    refined = counts is not None and bool((counts.sum(axis=1) < FEW_COUNTS).any())
-    if not refined:
+    if not known.few_counts:
         warn_if_impossible(matrix, labels.observed[~data.known], labels.classes)
     evidence = evidence_of_labels(data, matrix, 1.0)
     codes = np.where(data.known, labels.truth, labels.observed)
@@ -138,7 +84,7 @@ def task_of_labels(
         evidence,
         hard_labels(codes, evidence.sample_weight),
         mixed_matrix(matrix, evidence, codes),
-        counts if refined else None,
+        known.counts if known.few_counts else None,
         guesses and not data.trusted,
     )
 
@@ -160,18 +106,28 @@ def task_of_votes(settings: Any, X: Any, y: Any, y_true: Any, sample_weight: Any
         raise ValueError(f"X has {_num_samples(X)} rows but there are votes on {len(truth)}.")
     weight = checked_weight(sample_weight, len(truth))
     crowd = training_crowd(votes, truth)
-    rules = bool(votes.one_sided.mean() > 0.5)
-    if rules:
+    if votes.one_sided.mean() > 0.5:
         majority = crowd.majority()
         matrices = annotator_matrices(crowd, majority)
         prior = majority[crowd.informed].mean(axis=0)
     else:
         found = fit_crowd(crowd, ANSWERS_OF_ALL, ROUNDS, 1e-6)
         matrices, prior = np.maximum(found.matrices, SMALLEST), found.prior
-    evidence = evidence_of_votes(np.ones((len(truth), crowd.n_classes)), truth, 1.0, weight)
-    evidence = replace(evidence, trust=np.where(crowd.informed, 1.0, 0.0))
+    evidence = evidence_of_votes(crowd, np.ones((len(truth), crowd.n_classes)), 1.0, weight)
     evidence = through_votes(evidence, crowd, matrices)
     posterior = posterior_given(np.broadcast_to(prior, evidence.chances.shape), evidence.chances)
-    first = pseudo_labels(settings.estimator, posterior, evidence.trust * evidence.sample_weight)
-    task = Task(votes.classes, evidence, first, annotators=votes.annotators, rules=rules)
-    return replace(task, crowd=crowd, silent=votes.one_sided)
+    first = pseudo_labels(settings.estimator, posterior, evidence.weight)
+    return Task(votes.classes, evidence, first, votes=votes, crowd=crowd)
+
+
+def mixed_matrix(matrix: FloatArray, evidence: Evidence, codes: IntArray) -> FloatArray:
+    """Return P(training class | true class) if some rows are trained with their known truth.
+
+    `matrix` is that of the other rows, `codes` are the training classes of all, (n,).
+    """
+    n_classes, weight = len(matrix), evidence.sample_weight
+    noisy = np.bincount(codes[~evidence.known], weight[~evidence.known], minlength=n_classes)
+    known = np.bincount(codes[evidence.known], weight[evidence.known], minlength=n_classes)
+    of_class = class_shares(matrix, noisy.astype(np.float64)) * noisy.sum()
+    share = (known / np.maximum(known + of_class, SMALLEST))[:, np.newaxis]
+    return np.asarray((1.0 - share) * matrix + share * np.eye(n_classes))

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import Pipeline
 
 from unconfused._pipelines import final_step
 from unconfused._text import percent
 from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused.confusion.estimation.calibration import judged_labels
 
 SURE = 0.8
 """Rows to compare with are of their class with at least this probability, if there are any."""
@@ -52,10 +54,17 @@ class Judged:
         return [str(one) for one in self.final.classes_.tolist()]
 
     @cached_property
+    def _labels_judged(self) -> tuple[FloatArray, IntArray]:
+        return judged_labels(self.posterior, self.observed)
+
+    @property
     def wrong(self) -> FloatArray:
         """Probability that each label is wrong."""
-        own = self.posterior[np.arange(len(self.observed)), self.observed]
-        return np.where(self.observed >= 0, np.clip(1 - own, 0, 1), 0.0)
+        return self._labels_judged[0]
+
+    def suggested(self, row: int) -> int:
+        """Return the likeliest class; the label on a tie."""
+        return int(self._labels_judged[1][row])
 
     def wrong_given(self, checked: BoolArray, found: BoolArray) -> FloatArray:
         """Return the probability that each label is wrong, in the light of verdicts.
@@ -67,12 +76,6 @@ class Judged:
             return self.wrong
         n_found, expected = int((found & checked).sum()), float(self.wrong[checked].sum())
         return np.clip(self.wrong * (max(n_found, 0.5) / max(expected, 1e-9)), 0.0, 1.0)
-
-    def suggested(self, row: int) -> int:
-        """Return the likeliest class; the label on a tie."""
-        chances, label = self.posterior[row], int(self.observed[row])
-        best = int(np.argmax(chances))
-        return label if label >= 0 and chances[label] >= chances[best] else best
 
     def why(self, row: int) -> list[str]:
         """Return reasons for the suggestion, in sentences."""
@@ -113,20 +116,11 @@ class Judged:
         pool = (sure if len(sure) else own)[:: max(1, len(own) // MOST_COMPARED)]
         if not len(pool):
             return []
-        near = self.features[pool] @ self.features[[row]].T
-        near = np.asarray(near.todense() if issparse(near) else near).ravel()
-        squares = self._squares[pool]
-        distance = squares - 2 * near
-        if issparse(self.features):  # of texts, rows without a known word are the shortest
-            distance = -near / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-        return [int(one) for one in pool[np.argsort(distance, kind="stable")[:n_rows]]]
-
-    @cached_property
-    def _squares(self) -> FloatArray:
-        rows = self.features
-        if issparse(rows):
-            return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        return np.asarray(np.einsum("ij,ij->i", rows, rows))
+        # Of texts, rows without a known word would be near to all others.
+        metric = "cosine" if issparse(self.features) else "euclidean"
+        distance = pairwise_distances(self.features[[row]], self.features[pool], metric=metric)[0]
+        nearest: list[int] = pool[np.argsort(distance, kind="stable")[:n_rows]].tolist()
+        return nearest
 
 
 def _plain(name: str) -> str:

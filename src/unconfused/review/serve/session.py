@@ -123,15 +123,14 @@ class Session:
         places = [self._place[key] for key in self.verdicts.conflicts if key in self._place]
         open_ = [Asked(row, "conflict") for row in places if row not in taken]
         if not open_:
-            self._queue = self._left(taken) or self._draw(taken)
-            open_ = self._queue[:1]
-            self._queue = self._queue[1:]
+            queue = self._left(self._queue, taken) or self._left(self._draw(taken), taken)
+            open_, self._queue = queue[:1], queue[1:]
         if open_:
             self._asked[tab] = open_[0]
         return self._asked.get(tab)
 
-    def _left(self, taken: set[int]) -> list[Asked]:
-        return [one for one in self._queue if not self._is_settled(one) and one.row not in taken]
+    def _left(self, queue: list[Asked], taken: set[int]) -> list[Asked]:
+        return [one for one in queue if not self._is_settled(one) and one.row not in taken]
 
     def _draw(self, taken: set[int]) -> list[Asked]:
         """Draw the next rows, if there are any."""
@@ -165,8 +164,7 @@ class Session:
             )
             for one, old in settled if old is not None
         ])  # fmt: skip
-        self._queue = [one for one in drawn if one not in again]
-        return self._left(taken)
+        return [one for one in drawn if one not in again]
 
     def answer(self, tab: str, row: int, action: str, verdict: str) -> dict[str, Any]:
         """Write a verdict to disk, and only then go on to the next row."""

@@ -91,7 +91,7 @@ function cells(row, list) {
 }
 
 const DRAWN = {
-  suspicion: "One of the most suspicious labels left.", gain: "Its true class would teach the model most.",
+  suspicion: "One of the most suspicious labels left.", gain: "Its true class would improve the model most.",
   random: "Drawn at random: the suggestion stays hidden until you have answered.",
   confusion: "Drawn at random among the rows with its label: the suggestion stays hidden until you have answered.",
   conflict: "The verdicts so far contradict each other. Yours settles it.",
@@ -102,7 +102,7 @@ function showProgress({ checked, total, mended, skipped, conflicts, left, low, h
   const facts = [
     ["checked", `${checked.toLocaleString("en")} of ${total.toLocaleString("en")}`],
     ["labels corrected", mended.toLocaleString("en")],
-    [low === null ? "still wrong (a guess)" : "still wrong", low === null ? `about ${percent(left)}` : `${percent(left)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`],
+    ["still wrong", low === null ? "too early to tell" : `${percent(left)} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)})`],
     [`expected wrong in the next ${next}`, gain_spread < 0.5 ? `about ${gain.toFixed(0)}` : `${gain.toFixed(0)} ± ${gain_spread.toFixed(0)}`],
   ];
   if (skipped) facts.push(["skipped", String(skipped)]);

@@ -13,7 +13,7 @@ import numpy as np
 
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.local.kernels.rows import AHEAD, fetch, score_two
+from unconfused.engines.local.rows import AHEAD, fetch, score_two
 
 BATCH = 2048
 """Rows selected, rescored and assigned together, so that their state stays in cache."""

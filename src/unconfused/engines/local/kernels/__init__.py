@@ -1,1 +1,0 @@
-"""Compiled loops. Importing them compiles nothing; a loop is compiled on its first call."""
