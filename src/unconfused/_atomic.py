@@ -56,7 +56,7 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     try:
         yield scratch
         _flush(scratch)
-        refuse_target(target, force=force)  # it may have come into being meanwhile
+        refuse_target(target, force=force)  # another process may have made it
         with contextlib.suppress(FileNotFoundError):
             scratch.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(scratch, target)

@@ -125,7 +125,7 @@ def build_pipeline(
 ) -> tuple[Pipeline, ColumnPlan]:
     """Make a pipeline that takes frames like this one and ends in `learner`.
 
-    Numbers and truth values are imputed (median) and scaled; words are categories, one feature
+    Numbers and booleans are imputed (median) and scaled; words are categories, one feature
     each, a missing one a level of its own, those never seen ignored; dates become days, and their
     place in year, week and day; text (named so, or long cells that mostly differ) goes through
     TF-IDF. Columns that cannot help (constant, empty, identifiers, what rises with every row) are
@@ -296,10 +296,10 @@ def _converted(column: Any, name: str, kind: str | None) -> Any:
 
 
 def as_numbers(column: Any) -> Any:
-    """Return numbers and truth values as floats, NaN where a cell is neither."""
+    """Return numbers and booleans as floats, NaN where a cell is neither."""
     import pandas as pd
 
-    if column.dtype.kind == "O":  # text, or truth values with gaps
+    if column.dtype.kind == "O":  # text, or booleans with gaps
         column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
     return pd.to_numeric(column, errors="coerce").astype("float64")
 

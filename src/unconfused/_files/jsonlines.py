@@ -30,7 +30,7 @@ def iter_records(source: TableFile, encoding: str | None) -> Iterator[dict[str, 
 def frame_of(records: list[dict[str, Any]], as_text: Collection[str] = ()) -> Any:
     """Return records as a frame; a name that some lines lack is missing there.
 
-    JSON has no dates: text that is nothing but dates is dates, unless it is in `as_text`.
+    JSON has no dates: columns of text that are all dates become dates, unless in `as_text`.
     """
     import pandas as pd
 

@@ -226,6 +226,6 @@ def _plain(column: Any, name: str) -> Any:
     ):
         return column
     raise DataFileError(
-        f"the column {name!r} is of type {kind}; a table may hold numbers, text, truth values and "
+        f"the column {name!r} is of type {kind}; a table may hold numbers, text, booleans and "
         "dates. Split it into such columns, or drop it."
     )

@@ -76,7 +76,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 class _Name(str):
-    """What stands for an object in code."""
+    """Name that represents an object in code."""
 
     __slots__ = ()
 

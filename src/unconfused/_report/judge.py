@@ -58,9 +58,8 @@ class Judgement:
     probability : P(true class | row), (n, Q), as the models say it
     power : exponent that calibrates these on the labels: above 1 if the models are underconfident
     posterior : P(true class | row, label), (n, Q); certain where the truth is known
-    believed : P(label | row), (n, Q), by models that believe the labels: set where the matrix is a
-        guess and these predict held-out labels as well as models through it. They rank rows better
-        then
+    believed : P(label | row), (n, Q), by models that take the labels as right: set, to rank rows
+        by, if the matrix is a guess and these predict held-out labels as well as models through it
     """
 
     case: Case
@@ -143,7 +142,7 @@ def _out_of_fold(case: Case, matrix: FloatArray, splits: list[Split], seed: int)
 
 
 def _judged_by_its_folds(case: Case, matrix: FloatArray) -> Judgement | None:
-    """Return what the folds of a fit say, of the model itself or fitted anew; None without folds.
+    """Judge by the folds of the model's own fit, or of a new one; None if there are none.
 
     To leave out rows once more would multiply dozens of fits.
     """

@@ -17,7 +17,7 @@ from unconfused._typing import FloatArray
 
 Basis = Literal["given", "estimated", "trusted", "votes", "fitted", "guessed", "assumed"]
 """What is known: C itself, an estimate of it, checked rows, several annotators, C as a fit found
-it, nothing but labels, or nothing at all."""
+it, only the labels, or nothing."""
 
 LEVEL = 0.95
 

@@ -136,7 +136,7 @@ class LabelScorer:
     def _out_of_fold(self, model: Any, read: Any, believe: bool = False) -> FloatArray:
         """Return what `read` finds, averaged over sets of folds.
 
-        To `believe` is to fit to the best known label of every row, without further arguments.
+        With `believe`, models are fitted to the best known label of every row, without `y_true`.
         """
         y, params = (self.best_known, {}) if believe else (self.targets, self.params)
         if self.folds is None:

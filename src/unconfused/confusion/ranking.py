@@ -64,7 +64,7 @@ class LabelIssues:
 
     @property
     def expected_errors(self) -> float:
-        """How many of these labels are wrong, as far as the probabilities are right.
+        """Expected number of wrong labels, the sum of `probability`.
 
         With the criterion "self_confidence" this is too high wherever classes overlap.
         """

@@ -63,7 +63,7 @@ class JointTable:
         """Return the weight of the trusted rows that gives the table the least total variance.
 
         One weight for all cells. A weight per cell would lower the variance a little further, but
-        cells that came out low by chance would seem surer than they are, and get more weight.
+        cells that are low by chance would seem to have less variance, and get more weight.
         """
         assert self.unmixing is not None
         inverse, matrix = self.unmixing.coefficients, self.unmixing.matrix

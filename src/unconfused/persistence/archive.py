@@ -252,7 +252,7 @@ def read_array(content: bytes) -> Any:
         raise ModelFileError("it is damaged: an array is not as large as its bytes")
     array = np.load(io.BytesIO(content), max_header_size=LONGEST_HEADER)
     if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
-        raise ModelFileError("it holds truth values that are neither true nor false")
+        raise ModelFileError("it holds booleans that are neither true nor false")
     if array.dtype.kind == "U" and np.any(array.ravel("K").view(np.uint32) > LAST_CODE_POINT):
         raise ModelFileError("it holds invalid text")
     return array

@@ -115,8 +115,8 @@ def load(path: str | os.PathLike[str], *, allow: Collection[str] = ()) -> Any:
 
     Raises
     ------
-    ModelFileError : if the file is missing, cut short, changed, of another kind, of a newer
-        format, or holds a type, or something in a type, that a model does not hold
+    ModelFileError : if the file is missing, truncated, modified, of another kind or of a newer
+        format, or holds a type or an attribute that is not allowed
 
     Examples
     --------

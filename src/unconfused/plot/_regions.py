@@ -33,7 +33,7 @@ class RegionsDisplay(Display):
     ----------
     ax_, figure_ : axes and figure
     image_ : the regions
-    names_ : the names at the rim
+    names_ : the class names around the circle
 
     Examples
     --------

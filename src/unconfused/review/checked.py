@@ -95,7 +95,7 @@ class CheckedRows:
     def sample_weight(self, y: ArrayLike) -> FloatArray | None:
         """Return what each row drawn at random counts, 0 for the others; None if there are too few.
 
-        Rows of a label that were drawn more often than others stand for fewer rows. The weights add
+        Rows of a label that were drawn more often than others represent fewer rows. The weights add
         up to the number of evenly drawn rows that such a sample is worth (Kish).
         """
         observed = encode_labels(y, self.y_random, missing_label=None).observed

@@ -147,7 +147,7 @@ def confusion_of_checked(
     """Estimate C from the rows drawn at random and from what left-out labels say.
 
     Among the rows of a label, the estimate from all labels (`LeftOut.confusion`) counts as twenty
-    checked rows. Only rows drawn at random stand for others; a verdict on any other row stands for
+    checked rows. Only rows drawn at random represent others; a verdict on any other row represents
     that row alone.
     """
     if classes is None:

@@ -23,7 +23,7 @@ sample may hold none. With 0.5, intervals covered as few as 80 % where a model i
 right, and sure of it."""
 
 MORE = 50
-"""Rows of which the expected gain is told while reviewing."""
+"""Number of further rows whose expected gain the review page shows."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class StoppingCurve:
     gain, gain_spread : by how much `more` further rows are expected to lower the error of the
         model, and its standard error
     more : number of further rows
-    left : how many labels are wrong after all verdicts, and what that rests on
+    left : estimate of the labels still wrong after all verdicts
     """
 
     checked: IntArray

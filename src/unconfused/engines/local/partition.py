@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from unconfused.engines.local.sums import SumsOnDemand
 
 ROWS_AT_ONCE = 8192
-"""Rows that are added together when tables and sums are made anew: lists of rows take memory."""
+"""Rows added at a time when tables and sums are recomputed: lists of rows take memory."""
 
 LOST = 1e-9
 """Share of the total by which rounding may have reduced a cell."""

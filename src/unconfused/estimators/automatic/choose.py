@@ -81,7 +81,7 @@ class Choice(LabelFits):
         open_weight = open_weight and data.trusted and not data.known.all()
         if not (open_l2 or open_weight or self._may_guess):
             return None
-        # What a noisy row counts is for truths to say: labels would have themselves believed.
+        # The weight of noisy rows is chosen by truths alone: labels would favour a weight of 1.
         through = known.matrix if open_l2 or self._may_guess else None
         rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
         if rows is None:
@@ -118,7 +118,7 @@ class Choice(LabelFits):
         return np.asarray(counts / max(float(counts.sum()), 1e-300))
 
     def _examine(self, search: Search) -> None:
-        """Test whether labels that were believed are noisy: guess C if asked to, or warn."""
+        """Test whether labels taken as right are noisy: guess C if asked to, or warn."""
         rows, probability = search.rows, label_probabilities(search)
         observed = self.data.labels.observed[rows.places]
         if not self._may_guess:

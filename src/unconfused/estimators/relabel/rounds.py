@@ -202,7 +202,7 @@ class Rounds(ABC, Generic[Model, Target]):
             self.current, self.last = current, target
             weight = self.evidence.sample_weight
             self.changed.append(float(np.average(classes != before, weights=weight)))
-            progress(number + 1, n_rounds, f"{self.changed[-1]:.2%} of the rows fitted anew")
+            progress(number + 1, n_rounds, f"{self.changed[-1]:.2%} of the rows relabelled")
             if self.changed[-1] <= self.settled:
                 break
         progress.finish(len(self.changed), n_rounds, "done")

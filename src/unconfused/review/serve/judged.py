@@ -28,11 +28,11 @@ REASONS = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A fitted model, the rows as its learner takes them, and what is believed about each, (n, Q).
+    """A fitted model, the rows as its learner takes them, and their probabilities, (n, Q).
 
-    `posterior` is P(true class | row, label), `alone` what the features say without the label. The
-    lower the entry of a row's label in `ranking`, the sooner to check it. Of `votes`, `observed` is
-    the most frequent.
+    `posterior` is P(true class | row, label), `alone` P(true class | row). Rows are checked in
+    ascending order of the entry of their label in `ranking`. Of `votes`, `observed` is the most
+    frequent.
     """
 
     model: Any

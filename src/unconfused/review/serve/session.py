@@ -85,7 +85,7 @@ class Session:
         """Verdicts of each tab that can be taken back, the last one last."""
 
     def _read(self) -> None:
-        """Read the file anew: another process may have written to it."""
+        """Read the file again: another process may have written to it."""
         self.verdicts = read_verdicts(self.path) if self.path.exists() else Verdicts([])
         wanted = [self._place[key] for key in self.verdicts.by_key if key in self._place]
         hashes = {row: self.rows.hash_of(row) for row in wanted}
@@ -175,7 +175,7 @@ class Session:
             if action not in ("label", "skip") or (action == "label") != bool(verdict):
                 raise ReviewError("An answer is a class, or to skip the row.")
             key, judged = self.rows.keys[row], self.judged
-            # An answer that settles others stands for a random row if one of them did.
+            # An answer that resolves a conflict is of a random row if one of its verdicts was.
             before = self.verdicts.conflicts.get(key, []) if current.drawn_by == "conflict" else []
             drawn = max(before, key=lambda one: one.probability or 0.0, default=current)
             suggested = judged.classes[judged.suggested(row)]
