@@ -27,10 +27,9 @@ SCRATCH = re.compile(rf"\.unconfused-{HOST}-(\d+)-[0-9a-f]{{16}}\.tmp")
 def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """Yield a scratch file to write; when the block ends well, it takes the place of `path`.
 
-    No reader ever sees half a file: the scratch file lies in the same folder, is flushed to the
-    disk and then renamed. When the block fails, or is interrupted, nothing is left behind; what a
-    process left that was killed outright is removed by the next one that writes there. A file that
-    is replaced hands its permissions on.
+    Readers never see an incomplete file: the scratch file, in the same folder, is flushed to the
+    disk and then renamed. It is removed if the block fails or is interrupted, and those of killed
+    processes by the next one that writes there. A replaced file keeps its permissions.
 
     Parameters
     ----------
@@ -147,7 +146,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the disk has it."""
+    """Flush a file to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

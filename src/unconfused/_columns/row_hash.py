@@ -59,7 +59,7 @@ def _digest(content: bytes) -> str:
 
 
 def map_cells(column: Any, write: Callable[[Any], str]) -> list[str]:
-    """Return what a function makes of each cell, "" where there is nothing."""
+    """Apply a function to each cell; "" where there is nothing."""
     cells = np.asarray(column, dtype=object)
     absent = is_missing(cells).tolist() if cells.ndim == 1 else [False] * len(cells)
     pairs = zip(cells.tolist(), absent, strict=True)

@@ -99,7 +99,7 @@ class Named:
         self.names = np.array(names, dtype=np.str_)
 
     def __call__(self, frame: Any) -> list[int]:
-        """Return where the columns are in a frame."""
+        """Return the positions of the columns in a frame."""
         places = frame.columns.get_indexer(self.names)
         if (places < 0).any():
             raise ValueError(f"There is no column {str(self.names[places < 0][0])!r}.")

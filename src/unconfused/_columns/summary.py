@@ -12,10 +12,10 @@ import numpy as np
 Kind = Literal["numbers", "words", "dates"]
 
 ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
-"""Names of columns of whole numbers that only count or point."""
+"""Names of integer columns that are counters or identifiers."""
 
 MOST_DISTINCT = 2**20
-"""Different words that are counted; a column with more of them is none of categories."""
+"""Distinct words that are counted; a column with more is not categorical."""
 
 WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
@@ -27,7 +27,7 @@ AMOUNT = r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:
 DATE = r"\s*\d{4}-\d\d-\d\d.*"
 
 MOSTLY = 0.8
-"""Share of numbers, or dates, from which the words among them are pointed out."""
+"""Share of numbers, or dates, above which the other cells of a column are pointed out."""
 
 SMALLEST = 1e-150
 """Numbers below have squares that vanish, and a column without larger ones no scale."""

@@ -32,8 +32,7 @@ from unconfused.estimators.wrapping.soft_rounds import CrossFitted
 Learner = UMAClassifier | UnconfusedLogisticRegression | UnconfusedClassifier
 
 MOST_TRAINED = 200_000
-"""Rows, at most, that a model of a fold learns from: more would hardly judge better, and need not
-fit into memory."""
+"""Maximum number of training rows per fold: more would hardly help, and may not fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class Case:
 
     @property
     def crowd(self) -> Crowd:
-        """The votes, in the form the computations want."""
+        """The votes as indicators."""
         assert self.votes is not None
         return answers_of(self.final, self.votes, self.truth)[0]
 
@@ -161,7 +160,7 @@ class Case:
         return self.settled(confusion=matrix)
 
     def settled(self, **settings: Any) -> Any:
-        """Return `learner`, with weight and penalty as the fit found them: a few numbers."""
+        """Return `learner` with the penalty and the weight of noisy rows that the fit chose."""
         for name in ("l2", "noisy_weight"):
             if hasattr(self.final, f"{name}_"):
                 settings[name] = getattr(self.final, f"{name}_")
@@ -183,7 +182,7 @@ class Case:
         return fit_with(model, _safe_indexing(X, rows), y, y_true=truth)
 
     def some_rows(self, rows: IntArray, rng: np.random.RandomState) -> IntArray:
-        """Return not more rows than a model may learn from, those whose truth is known first."""
+        """Return at most `MOST_TRAINED` rows, those with a known truth first."""
         if len(rows) <= MOST_TRAINED:
             return rows
         mixed = rng.permutation(rows)
@@ -191,13 +190,13 @@ class Case:
         return np.sort(known_first[:MOST_TRAINED])
 
     def known_folds(self) -> CrossFitted | None:
-        """Return what the folds of a fit to these very rows say, if the model knows it."""
+        """Return the out-of-fold results of the fit, if it was to these rows and kept them."""
         found: CrossFitted | None = vars(self.final).get("_cross_fitted")
         codes = np.where(self.trusted, self.n_classes + self.truth, self.observed)
         return found if self.votes is None and found is not None and found.of(codes) else None
 
     def predicted_in_folds(self) -> IntArray | None:
-        """Return what the folds of a fit to these very rows predict, if the model knows it."""
+        """Return the out-of-fold predictions of the fit, if it was to these rows and kept them."""
         checked = checked_predictions(self.final)
         if checked is not None and checked.of(self.truth, self.observed):
             return checked.predicted

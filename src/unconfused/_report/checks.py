@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from unconfused._report.source import ConfusionSource
 
 ENOUGH_TRUTHS = 20
-"""Rows with a known truth from which a curve against the truth says anything."""
+"""Minimum number of rows with a known truth for a curve against the truth."""
 
 MOST_COMPARED = 20_000
-"""Rows, or answers, that a curve is made of."""
+"""Maximum number of rows, or answers, behind a curve."""
 
 FAIRLY, SURELY = 0.03, 2.0
 """Probabilities within this distance, or number of standard errors, are called right."""
@@ -37,7 +37,7 @@ MOST_ROWS = 7500
 """Rows to fit again on with other matrices: differences show on a few thousand."""
 
 ASKED = 3
-"""Every third of them is asked, by models fitted on the others."""
+"""Every third of them is predicted, by models fitted to the others."""
 
 DRAWS = 3
 """Matrices drawn from the posterior of the counts."""
@@ -123,7 +123,7 @@ def _some(places: IntArray, seed: int) -> IntArray:
 
 
 def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
-    """Name matrices that could be the right one as well."""
+    """Return other plausible matrices by name."""
     yield "20 % fewer mistakes", scale_noise(source.judging, 0.8)
     yield "20 % more mistakes", scale_noise(source.judging, 1.2)
     if source.kind == "guessed":
@@ -144,7 +144,7 @@ def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
 def measure_sensitivity(
     case: Case, source: ConfusionSource, judged: Judgement, seed: int
 ) -> Sensitivity | None:
-    """Fit, or where that takes long only weigh, again under other matrices; None without one."""
+    """Fit or, if that takes long, only reweight through other matrices; None without a matrix."""
     # In random order, so that every third row is a fair sample.
     rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
     if source.kind == "assumed" or len(rows) < ASKED:
@@ -161,7 +161,7 @@ def _compare(
     usual: FloatArray,
     others: Iterable[Named],
 ) -> tuple[float, list[Scenario]]:
-    """Return the share of wrong labels as it is, and what each other supposition changes."""
+    """Return the share of wrong labels, and what each other matrix changes."""
     with warnings.catch_warnings():
         # What the matrix in use is worth is said elsewhere; of others it is no news.
         warnings.simplefilter("ignore", ConfusionWarning)
@@ -206,7 +206,7 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
 def _weighed_again(
     case: Case, source: ConfusionSource, probability: FloatArray, seed: int
 ) -> Sensitivity:
-    """Keep what models of folds say, and see labels, or votes, through other matrices."""
+    """Keep the out-of-fold probabilities; apply Bayes' rule through other matrices."""
 
     def answer(matrices: FloatArray) -> tuple[IntArray, float]:
         judged = bring_labels_in(case, probability, matrices)

@@ -1,4 +1,4 @@
-"""What a report says, as numbers and words: no HTML."""
+"""Content of a report as numbers and words, without HTML."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class SuspectRow:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predicted chances beside how often it came so, `against` "truth" or "labels".
+    """Predicted probabilities and observed frequencies, `against` "truth" or "labels".
 
     `answer` says whether they are calibrated, `gap` by how much the likeliest class is not.
     """
@@ -105,7 +105,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Another C: the share of rows it predicts otherwise, and of labels that are wrong by it."""
+    """Another C: the share of predictions it changes, and of labels that are wrong through it."""
 
     name: str
     changed: float

@@ -103,7 +103,7 @@ def _n_wrong(source: ConfusionSource, judged: Judgement) -> float:
 
 
 def _seed(random_state: Seed) -> int:
-    """Return a number that repeats the report, also where the user gave none."""
+    """Return a seed that reproduces the report, also if the user passed none."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(rng_of(random_state).randint(2**31 - 1))
@@ -158,7 +158,7 @@ def _notes(
     source: ConfusionSource,
     cross_fit: bool,
 ) -> list[str]:
-    """Say once what went less than well on the way."""
+    """Return the warnings of the computations, each once."""
     notes = []
     kinds = [one.category for one in caught]
     if any(issubclass(kind, ConvergenceWarning) for kind in kinds):
@@ -179,7 +179,7 @@ def _notes(
 
 
 def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
-    """Say so if rows and labels add up to another matrix than the one that was given."""
+    """Warn if features and labels imply another matrix than the one given."""
     final, pairs = judged.case.final, judged.pairs
     if getattr(final, "noise_depends_on_rows_", False):
         return [HELD_BY_COUNTS]  # by rounds, which is all that could be advised
@@ -204,7 +204,7 @@ def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:
 
 
 def _misfits(judged: Judgement, source: ConfusionSource) -> list[str]:
-    """Compare how often each label occurs with how often model and matrix let one expect it."""
+    """Compare the frequency of each label with that expected from model and matrix."""
     case = judged.case
     if case.votes is not None or source.kind == "assumed":
         return []

@@ -39,7 +39,7 @@ JUDGED_ROWS = 2**16
 """Rows scored at a time."""
 
 STEPS = 5
-"""Turns between truth and annotators' matrices after votes were left out."""
+"""EM iterations after votes were left out."""
 
 LARGEST_POWER = 4.0
 """Powers of votes lie between this and its inverse."""
@@ -105,7 +105,7 @@ class Judgement:
 
 
 def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
-    """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
+    """Predict every row by a model fitted without it (or, if not `cross_fit`, with it)."""
     if cross_fit and case.is_wrapper:
         known = _judged_by_its_folds(case, source.judging)
         if known is not None:

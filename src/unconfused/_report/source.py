@@ -1,4 +1,4 @@
-"""Which confusion matrix a report goes by, and where it comes from."""
+"""Which confusion matrix a report uses, and where it comes from."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def find_source(case: Case, seed: int) -> ConfusionSource:
 
 
 def sampled_source(source: ConfusionSource, counts: FloatArray, classes: Labels) -> ConfusionSource:
-    """Show what a random sample of checked rows says in place of the model's own matrix."""
+    """Replace the model's matrix by that counted on a random sample of checked rows."""
     sample = _with_rows_of(source.matrix, counts, classes)
     words = (
         f"Counted on {count(counts.sum(), 'row')} drawn at random. The model was fitted through an "

@@ -14,11 +14,11 @@ from unconfused.metrics._reliability import ReliabilityCurve
 
 WIDTH, HEIGHT = 420, 270
 LEFT, RIGHT, TOP, BOTTOM = 66, 12, 14, 44
-"""Of the curve, drawn so that its text stays legible on a phone."""
+"""Size of the curve, small enough that its text is legible on a phone."""
 
 
 def reliability(data: ReportData) -> Markup | None:
-    """Show whether the chances are what they say."""
+    """Show whether the probabilities are calibrated."""
     found = data.reliability
     if found is None:
         return None
@@ -66,7 +66,7 @@ def _axes(x_title: str, y_title: str) -> Markup:
 
 
 def _chart(curve: ReliabilityCurve, y_title: str, description: str) -> Markup:
-    """Draw how often it came so over the predicted chance, with intervals."""
+    """Draw observed frequencies over predicted probabilities, with intervals."""
     drawn = [_axes("predicted probability, %", y_title)]
     ends = {"x1": _across(0), "y1": _up(0), "x2": _across(1), "y2": _up(1)}
     drawn.append(element("line", **ends, class_="ideal"))

@@ -1,4 +1,4 @@
-"""From the numbers to one HTML page that needs nothing else."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DECISIONS = Markup(
     '<button type="button" id="corrected" disabled>Download corrected labels</button>'
     '<button type="button" id="forget" disabled>Forget all</button></div>'
 )
-"""Room for what was decided; the script fills it in."""
+"""Placeholder for the verdicts, filled in by the script."""
 
 FILTERS = (
     '<div class="filters" hidden id="filters" role="search" aria-label="Filter the rows">'

@@ -291,7 +291,7 @@ def calibrated_log_loss(
 ) -> float:
     """Return the mean log-loss at the best temperature.
 
-    How sure a model is can be mended by one number; which classes it tells apart cannot. A learner
+    Confidence can be corrected by one number; which classes a model tells apart cannot. A learner
     of pseudo-labels is overconfident, the more so the more they count: that must not decide how
     much they count.
     """
