@@ -78,7 +78,7 @@ def test_no_card_inside_a_pipeline_nor_without_a_matrix():
 
 def test_labels_taken_as_they_are():
     shown = UMAClassifier(max_iter=5).fit(X, SEEN)._repr_html_()
-    assert "nothing here can tell" in shown
+    assert "are wrong: unknown" in shown
 
 
 def test_votes_are_answers_and_a_lower_bound():

@@ -67,7 +67,7 @@ class WrongLabels:
     def claim(self, classes: Sequence[object], what: str = "labels") -> str:
         """Return what follows the number, without a full stop."""
         if self.basis == "assumed":
-            return f"of the {what} are wrong: nothing here can tell"
+            return f"of the {what} are wrong: unknown"
         interval = percent_range(self.low, self.high)
         if self.basis == "guessed":
             said = f"of the {what} may be wrong (a guess; sampling error alone: {interval})"
