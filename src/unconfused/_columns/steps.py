@@ -125,7 +125,7 @@ def build_pipeline(
 ) -> tuple[Pipeline, ColumnPlan]:
     """Make a pipeline that takes frames like this one and ends in `learner`.
 
-    Numbers and booleans are imputed (median) and scaled; words are categories, one feature
+    Numbers and truth values are imputed (median) and scaled; words are categories, one feature
     each, a missing one a level of its own, those never seen ignored; dates become days, and their
     place in year, week and day; text (named so, or long cells that mostly differ) goes through
     TF-IDF. Columns that cannot help (constant, empty, identifiers, what rises with every row) are

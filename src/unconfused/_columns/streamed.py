@@ -74,7 +74,7 @@ class ColumnsInBlocks:
     """Fit the column transformer of `build_pipeline` on a frame that comes block by block.
 
     At any time, one block, one column, and the levels and words of all columns are in memory;
-    numbers are kept in an open file. The result is that of the whole frame, medians
+    numbers are kept in an open file meanwhile. The result is that of the whole frame, medians
     included; sums differ in rounding. Text that is not named is recognised by the first block.
     """
 

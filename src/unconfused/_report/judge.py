@@ -105,7 +105,7 @@ class Judgement:
 
 
 def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
-    """Predict every row by a model fitted without it (or, if not `cross_fit`, with it)."""
+    """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
     if cross_fit and case.is_wrapper:
         known = _judged_by_its_folds(case, source.judging)
         if known is not None:

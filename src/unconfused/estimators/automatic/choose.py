@@ -81,7 +81,7 @@ class Choice(LabelFits):
         open_weight = open_weight and data.trusted and not data.known.all()
         if not (open_l2 or open_weight or self._may_guess):
             return None
-        # The weight of noisy rows is chosen by truths alone: labels would favour a weight of 1.
+        # What a noisy row counts is for truths to say: labels would have themselves believed.
         through = known.matrix if open_l2 or self._may_guess else None
         rows = rows_to_judge_by(data, through, fold_seed(model.random_state))
         if rows is None:
