@@ -15,7 +15,7 @@ ID_NAME = re.compile(r"(?i)(.*[_\W])?(id|uuid|guid|key|index)|unnamed_\d+")
 """Names of integer columns that are counters or identifiers."""
 
 MOST_DISTINCT = 2**20
-"""Distinct words that are counted; a column with more is not categorical."""
+"""Different words that are counted; a column with more of them is none of categories."""
 
 WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
