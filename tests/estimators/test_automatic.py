@@ -176,10 +176,10 @@ def test_simple_models_are_taken_if_they_predict_held_out_truths_best(monkeypatc
     clf = UnconfusedLogisticRegression(random_state=0)
     for believed in (True, False):
 
-        def only(members, rows, intercept, kind=(float(believed), believed)):
+        def only(members, rows, judging, intercept, kind=(float(believed), believed)):
             shares = np.array([float(m.candidate[1:] == kind) for m in members])
             alone = [m for m, share in zip(members, shares, strict=True) if share]
-            weights, _, predicted = average(alone, rows, intercept)
+            weights, _, predicted = average(alone, rows, judging, intercept)
             return weights, shares, predicted
 
         monkeypatch.setattr("unconfused.estimators.automatic.average.average", only)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from problems import make_problem
 from scipy import sparse
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, log_loss
 from sklearn.model_selection import train_test_split
 
 from unconfused import UnconfusedLogisticRegression, noise
@@ -52,7 +52,8 @@ def test_sparse_rows_and_weights_give_the_same_model():
     X, y, C = problem()
     model = UnconfusedLogisticRegression(C, relabel=2, random_state=0)
     dense = clone(model).fit(X, y)
-    for rows, weight in ((sparse.csr_matrix(X), None), (X, np.full(len(y), 2.0))):
+    # Small weights do not mean few rows; a weight of 2 is the row twice, and tells more of shares.
+    for rows, weight in ((sparse.csr_matrix(X), None), (X, np.full(len(y), 0.5))):
         same = clone(model).fit(rows, y, sample_weight=weight)
         np.testing.assert_allclose(same.predict_proba(X), dense.predict_proba(X), atol=1e-3)
     np.testing.assert_array_equal(clone(model).fit(X, y).coef_, dense.coef_)
@@ -319,3 +320,16 @@ def test_rounds_may_weaken_a_penalty_that_was_chosen_for_noisy_labels(monkeypatc
         model = UnconfusedLogisticRegression(C, random_state=0).fit(X[:1200] / 16, y)
         errors.append(1 - model.score(X[1200:] / 16, truth[1200:]))
     assert errors[1] < errors[0]
+
+
+def test_rounds_do_not_make_probabilities_too_certain():
+    X, truth = load_digits(return_X_y=True)
+    order = np.random.RandomState(2).permutation(len(truth))
+    rows, rest = order[:1200], order[1200:]
+    matrix = noise.random_confusion(10, strength=0.6, random_state=2)
+    y = noise.corrupt_labels(truth[rows], matrix, random_state=2)
+    clf = UnconfusedLogisticRegression(matrix, random_state=0).fit(X[rows], y)
+    assert clf.relabel_ > 0
+    scores = clf.decision_function(X[rest])
+    losses = [log_loss(truth[rest], softmax(p * scores, axis=1)) for p in np.linspace(0.4, 1.6, 13)]
+    assert log_loss(truth[rest], clf.predict_proba(X[rest])) <= 1.2 * min(losses)

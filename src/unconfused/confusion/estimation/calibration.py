@@ -156,6 +156,7 @@ def calibrate(
     weight: FloatArray,
     zeros: bool = False,
     start: Calibration | None = None,
+    power: float | None = None,
 ) -> Calibration:
     """Return the exponent and class shifts that maximize the likelihood of the evidence.
 
@@ -165,7 +166,7 @@ def calibrate(
     that no neighbour has, although it can occur: with `zeros`, a floor is found as well.
 
     `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q); `start` is a
-    calibration near the one sought.
+    calibration near the one sought, `power` the exponent if it is known.
     """
     # Rows are in no order that matters here, or their numbers spread over all of it.
     step = max(1, len(logs) // ROWS_FOR_THE_POWER)
@@ -194,13 +195,15 @@ def calibrate(
         return value / total, np.array(slopes) / total
 
     smallest, first, largest = np.log(FLOORS)
-    limits = [(-np.log(LARGEST_POWER), np.log(LARGEST_POWER))]
+    known = None if power is None else np.log(power)
+    limits = [(-np.log(LARGEST_POWER), np.log(LARGEST_POWER)) if known is None else (known, known)]
     limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * n_classes + [(smallest, largest)] * zeros
     begin = np.array([0.0] * (n_classes + 1) + [first] * zeros)
     if start is not None:
         moved = start.shift - (1 - start.power) * shares
         begin = np.array([np.log(start.power), *(moved - moved.mean())])
         begin = np.append(begin, np.log(start.floor)) if zeros else begin
+    begin[0] = begin[0] if known is None else known
     found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
     power, shift = float(np.exp(found[0])), found[1 : n_classes + 1]
     shift = shift + (1 - power) * shares

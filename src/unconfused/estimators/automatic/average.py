@@ -1,7 +1,8 @@
 """Models averaged with the weights that make held-out rows likeliest (stacking).
 
 A few trusted rows can tell a good model from a bad one, but not the best of several good ones, and
-models that are wrong on different rows correct each other. Averages are of log-probabilities; of
+models that are wrong on different rows correct each other. Without trusted rows, labels or votes
+judge a model before and after its rounds of relabelling. Averages are of log-probabilities; of
 linear models the scores are averaged, and hence the weights: the result is a linear model.
 """
 
@@ -83,7 +84,7 @@ def conclude(
     *,
     through: bool = True,
 ) -> LikelihoodState:
-    """Average a fit, its rounds and simple models if truths can judge them, and calibrate.
+    """Average a fit, its rounds and, if truths can judge them, simple models; and calibrate.
 
     Parameters
     ----------
@@ -95,7 +96,9 @@ def conclude(
     through : whether the fit and its rounds take part
     """
     state = fits[1]
-    if search.by_truths and not state.interrupted:
+    # Where mistakes depend on the row, labels would favour the model that repeats these mistakes.
+    fair = bool(state.relabelled) and not state.noise_depends_on_rows
+    if (search.by_truths or fair) and not state.interrupted:
         try:
             found = _averaged(search, fits, rounds, fit_simple, through)
             finish(found)
@@ -122,7 +125,8 @@ def _averaged(
     if through and state.relabelled and rounds is not None:
         # Later rounds have seen what held-out truths did to other rows.
         first = rounds.after_first_round[search.rows.places]
-        state.uncalibrate(search.intercept)
+        if state.calibration is not None:
+            first = state.calibration[0] * first + state.calibration[1:]
         members.append(Member(search.chosen, first, lambda: state, relabelled=True))
     members += [
         Member(simple, search.scores[simple], partial(fit_simple, simple))
@@ -130,7 +134,9 @@ def _averaged(
         if simple != search.chosen or not through
     ]
     rows = search.rows.through(state.matrix)
-    weights, shares, logs = average(members, rows, search.intercept)
+    # Labels would have themselves believed, but they can judge two models that are seen through C.
+    judging = rows.truth if search.by_truths else rows.every
+    weights, shares, logs = average(members, rows, judging, search.intercept)
     search.predicted = logs[rows.truth].argmax(axis=1)
     best = members[int(shares.argmax())]
     for member, share in zip(members, shares, strict=True):
@@ -161,13 +167,14 @@ def _row_posterior(rows: HeldOutRows, logs: FloatArray) -> FloatArray | None:
 
 
 def average(
-    members: Sequence[Member], rows: HeldOutRows, intercept: bool
+    members: Sequence[Member], rows: HeldOutRows, judging: BoolArray, intercept: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the weights of the average, each member's share, and out-of-fold log-probabilities.
 
-    Each member enters at the temperature that suits its own held-out rows.
+    Each member enters at the temperature that suits its own held-out rows; `judging` are the rows
+    whose evidence weighs the members.
     """
-    truth, models, logs = rows.truth, [], []
+    models, logs = list[FloatArray](), list[FloatArray]()
     for member in members:
         state, candidate = member.fit(), member.candidate
         if state.interrupted:
@@ -179,7 +186,7 @@ def average(
         state.calibrate(scale.power, scale.shift, intercept)
         models.append(state.weights)
         logs.append(log_softmax(scale.scores(member.scores), axis=1))
-    judged = [own[truth] for own in logs]
-    factors, shares = weights_and_shares(judged, rows.evidence[truth], rows.weight[truth])
+    judged = [own[judging] for own in logs]
+    factors, shares = weights_and_shares(judged, rows.evidence[judging], rows.weight[judging])
     mean = np.tensordot(factors, np.array(logs), 1)
     return np.tensordot(factors, np.array(models), 1), shares, mean

@@ -111,6 +111,8 @@ class Rounds(ABC, Generic[Model, Target]):
     _first_rows: FloatArray | None = field(default=None, init=False)
     _n_balanced: int = field(default=0, init=False)
     _kept: Calibration | None = field(default=None, init=False)
+    """Calibration of the trial. In later rounds labels look too easy to predict, so that these
+    would make probabilities too certain."""
 
     settled: ClassVar[float] = 1e-3
     """Rounds end when at most this share of the pseudo-labels changes."""
@@ -196,7 +198,7 @@ class Rounds(ABC, Generic[Model, Target]):
             rows = current.evidence.noisy_rows_by_class(current.posterior)
             if self._first_rows is not None and loses_a_class(self._first_rows, rows):
                 break
-            if on_trial and self.fits_single_rows:
+            if on_trial:
                 self._kept = current.calibration
             self._accept(target)
             self.current, self.last = current, target
@@ -308,11 +310,14 @@ class Rounds(ABC, Generic[Model, Target]):
     def _given_evidence(
         self, logs: FloatArray, evidence: Evidence, start: Calibration | None = None
     ) -> OutOfFold:
-        """Calibrate log-probabilities, unless that is done, and combine them with the evidence."""
-        calibration, chances, counts = self._kept, evidence.chances, evidence.row_counts
-        if calibration is None and self.fits_shares:
-            calibration = calibrate(logs, chances, counts, self.fits_single_rows, start)
-        elif calibration is None:
+        """Calibrate log-probabilities, and combine them with the evidence."""
+        kept, chances, counts = self._kept, evidence.chances, evidence.row_counts
+        if kept is not None and (self.fits_single_rows or not self.fits_shares):
+            calibration = kept
+        elif self.fits_shares:
+            power = None if kept is None else kept.power
+            calibration = calibrate(logs, chances, counts, self.fits_single_rows, start, power)
+        else:
             calibration = only_power(logs, chances, counts)
         probability = calibration.apply(logs)
         log_likelihood = log_chances(probability, chances) + evidence.log_scale
