@@ -114,8 +114,8 @@ def test_dense_rows_and_other_learners(options, tmp_path):
 
 @pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
 def test_many_rows_have_settings_chosen_on_some(known, tmp_path, monkeypatch):
-    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 250)
-    data = write_table(mixed(), tmp_path / "pets.csv")
+    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 500)
+    data = write_table(mixed(600), tmp_path / "pets.csv")
     models, _ = both(data, tmp_path, "--label", "kind", *known, "--text", "remark")
     whole, parts = (model.steps[-1][1] for model in models)
     assert isinstance(whole.l2, str) and parts.l2 == parts.l2_ and parts.relabel == 0
@@ -185,7 +185,7 @@ def test_small_integers_have_lengths_too(kind):
     assert isinstance(scaler_for(rows[:1], False), FunctionTransformer)
 
 
-def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
+def test_rare_levels_go_together_as_in_memory(monkeypatch):
     rng = np.random.RandomState(0)
     levels = np.array([f"l{k}" for k in range(40)], dtype=object)
     frame = pd.DataFrame(
@@ -198,11 +198,10 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("unconfused._columns.streamed.MOST_WORDS", 20)
     model, _ = build_pipeline(frame, None, ColumnRoles(text=["text"]))
     expected = model[0].fit_transform(prepare_frame(model, frame))
-    with open(tmp_path / "numbers", "w+b") as file:
-        columns = ColumnsInBlocks(frame.head(0), file, ColumnRoles(text=["text"]))
-        for start in range(0, 300, 70):
-            columns.add(frame[start : start + 70])
-        found, _ = columns.finish()
+    columns = ColumnsInBlocks(frame.head(0), ColumnRoles(text=["text"]))
+    for start in range(0, 300, 70):
+        columns.add(frame[start : start + 70])
+    found, _ = columns.finish()
     assert found.get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
     assert found.sparse_output_ == model[0].sparse_output_
     rows = found.transform(prepare_frame(model, frame))

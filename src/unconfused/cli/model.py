@@ -219,7 +219,7 @@ def plain_steps(rows: Any, as_is: bool, for_trees: bool) -> Pipeline:
     # Trees split gaps off like any value, and need no scales.
     steps = [("scale", scaler_for(rows, as_is or for_trees))]
     if not sparse.issparse(rows) and not for_trees:
-        steps.insert(0, ("fill", SimpleImputer(strategy="median", keep_empty_features=True)))
+        steps.insert(0, ("fill", SimpleImputer(keep_empty_features=True)))
     return Pipeline(steps)
 
 

@@ -16,7 +16,7 @@ from unconfused._columns.kinds import require_columns
 from unconfused._columns.steps import columns_as_text, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files import DataFileError, LabelledRows, find_source
-from unconfused._files.disk_rows import DiskRows, scratch_file
+from unconfused._files.disk_rows import DiskRows
 from unconfused._files.sparse import MOST_FEATURES, iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused.cli.input.open_task import (
@@ -152,12 +152,11 @@ def _features(source: TaskSource, parts: Parts, kept: Any, task: Task, words: li
     import pandas as pd
 
     settings = source.settings
-    with scratch_file(source.scratch) as file:
-        names = pd.DataFrame(columns=parts.names)
-        columns = ColumnsInBlocks(names, file, settings.roles(task.reserved))
-        for part in parts(words, kept):
-            columns.add(part)
-        transformer, plan = columns.finish()
+    names = pd.DataFrame(columns=parts.names)
+    columns = ColumnsInBlocks(names, settings.roles(task.reserved))
+    for part in parts(words, kept):
+        columns.add(part)
+    transformer, plan = columns.finish()
     source.stage("Making features")
     learner, steps = make_learner(task, settings), [("columns", transformer)]
     made = Plan(steps, learner, None, plan, on_disk=True)
