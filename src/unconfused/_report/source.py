@@ -217,18 +217,14 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
     return _counted("guessed", found, found.matrix, wrong, "", words, found.caveat)
 
 
-def guess_confusion(
-    X: Any, y: Labels, classes: Labels, seed: int, smoothing: float = 0.0
-) -> ConfusionEstimate:
+def guess_confusion(X: Any, y: Labels, classes: Labels, seed: int) -> ConfusionEstimate:
     """Estimate C from features and labels alone, on a sample if there are many rows."""
     if len(y) > ROWS_TO_GUESS_FROM:
         drawn = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
         X, y = _safe_indexing(X, np.sort(drawn)), y[np.sort(drawn)]
     given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
     try:
-        return from_noisy(X, y, smoothing=smoothing, **given)
+        return from_noisy(X, y, **given)
     except ValueError:
-        if smoothing > 0:
-            raise
         # A class without a single confident row: smooth rather than fail.
         return from_noisy(X, y, smoothing=1.0, **given)

@@ -19,7 +19,7 @@ from unconfused._text import class_names, noisy_weight_words, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
-from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
+from unconfused.cli.model import fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
     MOST_NAMES,
     NoiseSummary,
@@ -61,10 +61,8 @@ class FittedTask:
         self._caught: list[str] = []
         with warnings_as_notes(self._caught):
             self.task, self.plan = source.open()
-            source.stage("Estimating the confusion matrix")
-            estimate = estimate_for_fit(self.task, self.plan, source.settings)
             source.stage(f"Fitting {len(self.task.place):,} rows")
-            self.plan = fit_plan(self.task, self.plan, estimate)
+            self.plan = fit_plan(self.task, self.plan, source.settings)
         self.learner = self.plan.learner
         self.accuracy: CheckedAccuracy | None = None
         self.confusion: ConfusionSource | None = None

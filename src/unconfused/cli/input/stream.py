@@ -106,7 +106,6 @@ def open_stream(source: TaskSource) -> tuple[Task, Plan]:
         raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
     if is_nameless(source.data, source.reading):
         return _open_svmlight(source)
-    source.settings.refuse_unsuitable(named=True)
     parts = source.parts()
     task, words = open_labels(source, parts)
     source.stage("Looking at the columns")
@@ -173,7 +172,7 @@ ENTRIES = 2**22
 
 def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     settings, known = source.settings, source.known
-    settings.refuse_unsuitable(named=False)
+    settings.refuse_names()
     refuse_names(source.data, known)
     source.stage(f"Reading {source.data.name}")
     rows = source.files.enter_context(DiskRows(source.scratch, is_sparse=True))
@@ -189,7 +188,7 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     task = task_of_rows(source.data, LabelledRows(np.empty((len(y), 0)), y), known)
     source.stage("Scaling")
     matrix = rows.matrix(width, begins=int(0 < lowest < MOST_FEATURES))
-    scaler = scaler_for(matrix, settings.as_is)
+    scaler = scaler_for(matrix)
     if isinstance(scaler, MaxAbsScaler):
         for some in gen_batches(matrix.shape[0], CHUNK):
             scaler.partial_fit(matrix[some])
