@@ -72,7 +72,7 @@ def test_info_names_versions_and_cores():
 def test_info_on_missing_package(monkeypatch):
     from unconfused.cli.commands import info
 
-    monkeypatch.setattr(info, "OPTIONAL", ("no-such-package",))
+    monkeypatch.setattr(info, "PACKAGES", ("no-such-package",))
     assert "not installed" in runner.invoke(app, ["info"]).stdout
 
 
