@@ -268,6 +268,7 @@ def test_a_pipeline_of_texts_with_names():
         assert abs(share(data) - np.mean(seen != TRUE % 3)) < 0.02
         assert data.classes == ["cold", "dry", "wet"]
         assert data.rows[0].text == words[data.rows[0].row]
+        assert data.rows[0].name is None
         assert "CountVectorizer()" in data.code
 
 
@@ -327,6 +328,8 @@ def test_what_it_refuses():
         gather(model, X, SEEN[:10])
     with pytest.raises(ValueError, match="max_rows"):
         listing_of(X, None, None, -1)
+    with pytest.raises(ValueError, match="have no names"):
+        listing_of(X, None, "text", 10)
     with pytest.raises(ValueError, match="There is no column 'text'"):
         listing_of(X, pd.DataFrame(X), "text", 10)
     with pytest.raises(ValueError, match="nothing to report on"):

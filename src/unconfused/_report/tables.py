@@ -145,7 +145,7 @@ class RowListing:
             return []
         found = self.fetch(places)
         hashes = row_hashes(found, self.leave_out)
-        names: Iterable[Any] = repeat(None)
+        names: Iterable[Any] = map(str, found.index) if self.named_by_index else repeat(None)
         texts: Iterable[Any] = repeat(None)
         if not hasattr(found, "columns"):
             texts = map(str, found) if np.ndim(found) == 1 else texts
@@ -160,9 +160,7 @@ class RowListing:
         shown = usual if self.shown is None else [one for one in self.shown if one in columns]
         lines = zip(*map(cells, shown), strict=True) if shown else repeat(())
         filled = ([(n, c) for n, c in zip(shown, one, strict=True) if c] for one in lines)
-        if self.named_by_index:
-            names = map(str, found.index)
-        elif self.name is not None:
+        if self.name is not None:
             names = map_cells(found[columns[self.name]], str)
         if self.text is not None:
             texts = cells(self.text, LONGEST_TEXT)
@@ -176,6 +174,8 @@ def listing_of(X: Any, row_columns: Any, row_text: str | None, max_rows: int) ->
     (rows,) = indexable(X if row_columns is None else row_columns)
     if row_columns is not None and len(rows) != _num_samples(X):
         raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
+    if row_text is not None and not hasattr(rows, "columns"):
+        raise ValueError("row_text is a column of row_columns, or of X; these have no names.")
     if row_text is not None:
         require_columns(rows, [row_text])
     # A frame's row labels, if they say more than the row's number.
