@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from unconfused import __version__, cli, noise
 from unconfused._text import pip_install
-from unconfused.cli import demo_figure, digits_demo
+from unconfused.cli import digits_demo
 from unconfused.cli.app import app
 from unconfused.cli.commands import demo as demo_command
 
@@ -24,12 +24,13 @@ runner = CliRunner()
 @pytest.fixture
 def outcome() -> digits_demo.Outcome:
     """Pretend that a demo has been run."""
-    learners = digits_demo.make_learners(noise.pairwise(10, 0.4))
-    for place, learner in enumerate(learners):
-        learner.errors = [0.1 * place, 0.1 * place + 0.02]
-    shape = (2, len(digits_demo.RATES))
+    errors = {
+        one.name: np.array([0.1, 0.11, 0.12]) * place
+        for place, one in enumerate(digits_demo.LEARNERS)
+    }
+    shape = (3, len(digits_demo.RATES))
     curves = {name: np.full(shape, 0.5) for name in digits_demo.CURVES}
-    return digits_demo.Outcome("pairwise", 3, learners, noise.pairwise(10, 0.4), curves)
+    return digits_demo.Outcome("pairwise", errors, noise.pairwise(10, 0.4), curves)
 
 
 @pytest.fixture
@@ -71,14 +72,14 @@ def test_info_names_versions_and_cores():
 def test_info_on_missing_package(monkeypatch):
     from unconfused.cli.commands import info
 
-    monkeypatch.setattr(info, "OPTIONAL", ("no-such-package",))
+    monkeypatch.setattr(info, "PACKAGES", ("no-such-package",))
     assert "not installed" in runner.invoke(app, ["info"]).stdout
 
 
 def test_demo_prints_table_and_writes_figure(ready):
     result = runner.invoke(app, ["demo"])
     assert result.exit_code == 0, result.output
-    assert "UMAClassifier(C)" in result.stdout and "seeds from 3 on" in result.stdout
+    assert "UMAClassifier(C)" in result.stdout and "of 3 runs" in result.stdout
     assert "\x1b[" not in result.stdout
     assert [path.name for path in Path().iterdir()] == ["unconfused-demo.png"]
     assert Path("unconfused-demo.png").read_bytes().startswith(b"\x89PNG")
@@ -89,12 +90,6 @@ def test_demo_writes_other_formats(ready, name, magic):
     result = runner.invoke(app, ["demo", "--output", name])
     assert result.exit_code == 0, result.output
     assert Path(name).read_bytes().startswith(magic)
-
-
-def test_demo_without_a_figure(ready):
-    result = runner.invoke(app, ["demo", "--no-figure"])
-    assert result.exit_code == 0 and "Figure" not in result.stdout
-    assert not list(Path().iterdir())
 
 
 def test_demo_without_matplotlib(ready, monkeypatch):
@@ -145,31 +140,25 @@ def test_what_may_be_replaced(ready):
     assert Path("mine.png").stat().st_size > 1000
 
 
-def test_failed_drawing_leaves_no_trace(tmp_path):
-    class Figure:
-        def savefig(self, path, **options):
-            path.write_text("half")
-            raise OSError("disk full")
+def test_failed_drawing_leaves_no_trace(tmp_path, outcome, monkeypatch):
+    def savefig(self, path, **options):
+        path.write_text("half")
+        raise OSError("disk full")
 
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", savefig)
     (tmp_path / "a.png").write_text("old")
     with pytest.raises(OSError, match="disk full"):
-        demo_figure.save_figure(Figure(), tmp_path / "a.png")
+        digits_demo.save_figure(outcome, tmp_path / "a.png")
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
     assert (tmp_path / "a.png").read_text() == "old"
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["nonsense"], ["demo", "--seed", "x"], ["demo", "--noise", "loud"], ["demo", "--seed", "-1"]],
+    [["nonsense"], ["fit", "--seed", "x"], ["demo", "--noise", "loud"], ["fit", "--seed", "-1"]],
 )
 def test_usage_errors_exit_with_two(arguments):
     assert runner.invoke(app, arguments).exit_code == 2
-
-
-def test_output_and_no_figure_contradict(idle):
-    result = runner.invoke(app, ["demo", "--no-figure", "--output", "a.png"])
-    assert result.exit_code == 2
-    assert "contradict" in result.stderr
 
 
 def _raising(error):
@@ -181,14 +170,14 @@ def _raising(error):
 
 def test_interrupt_is_quiet(idle, monkeypatch):
     monkeypatch.setattr(digits_demo, "run_demo", _raising(KeyboardInterrupt()))
-    result = runner.invoke(app, ["demo", "--no-figure"])
+    result = runner.invoke(app, ["demo"])
     assert result.exit_code == 130
     assert result.output.strip() == ""
 
 
 def test_fault_of_ours_says_so_in_one_line(idle, monkeypatch):
     monkeypatch.setattr(digits_demo, "run_demo", _raising(TypeError("two\nlines")))
-    result = runner.invoke(app, ["demo", "--no-figure"])
+    result = runner.invoke(app, ["demo"])
     assert result.exit_code == 1
     assert result.stderr.startswith("error: TypeError: two lines.")
     assert "--debug" in result.stderr and len(result.stderr.splitlines()) == 1
@@ -196,7 +185,7 @@ def test_fault_of_ours_says_so_in_one_line(idle, monkeypatch):
 
 def test_debug_shows_the_error_itself(idle, monkeypatch):
     monkeypatch.setattr(digits_demo, "run_demo", _raising(TypeError("inside")))
-    result = runner.invoke(app, ["--debug", "demo", "--no-figure"])
+    result = runner.invoke(app, ["--debug", "demo"])
     assert isinstance(result.exception, TypeError)
 
 
@@ -210,9 +199,9 @@ def test_main_without_typer(monkeypatch, capsys):
 
 def test_verdict_follows_the_numbers(outcome):
     assert "the noise can be ignored" in outcome.in_words()
-    for learner in outcome.learners:
+    for learner in digits_demo.LEARNERS:
         if learner.given == digits_demo.TOLD:
-            learner.errors = [0.01]
+            outcome.errors[learner.name] = np.array([0.01])
     assert "it helps to model the noise" in outcome.in_words()
 
 
@@ -232,15 +221,14 @@ def test_console_script():
 @pytest.mark.slow
 def test_demo_for_real():
     """One run: with C, given or estimated, errors are fewer, and no two learners are the same."""
-    found = digits_demo.run_demo("pairwise", 0, n_runs=1)
-    believed = found.best(digits_demo.BELIEVED).mean
-    assert found.recommended().name == "UnconfusedLogisticRegression(C)"
-    assert found.recommended().mean < believed
-    assert found.best(digits_demo.ESTIMATED).mean < believed
-    assert len({(one.name, one.given) for one in found.learners}) == len(found.learners)
-    assert np.abs(found.estimate - found.confusion).max() < 0.2
+    found = digits_demo.run_demo("pairwise", [0])
+    recommended, (_, believed) = digits_demo.CURVES[1], found.best(digits_demo.BELIEVED)
+    assert recommended == "UnconfusedLogisticRegression(C)"
+    assert found.errors[recommended].mean() < believed
+    assert found.best(digits_demo.ESTIMATED)[1] < believed
+    assert len(found.errors) == len(digits_demo.LEARNERS)
+    assert np.abs(found.estimate - noise.pairwise(10, 0.4)).max() < 0.2
     assert list(found.curves) == list(digits_demo.CURVES)
-    for one in found.learners:
-        if one.name in found.curves:
-            errors = found.curves[one.name]
-            assert errors.shape == (1, len(digits_demo.RATES)) and errors[0, -1] == one.mean
+    for name, errors in found.curves.items():
+        assert errors.shape == (1, len(digits_demo.RATES))
+        assert errors[0, -1] == found.errors[name].mean()

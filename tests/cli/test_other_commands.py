@@ -18,9 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("folder")]
 
 
 def test_estimate_shows_intervals_and_writes_what_fit_reads():
-    printed = succeed(
-        "estimate", "pets.csv", "-l", "kind", "-t", "checked", "-o", "C.csv", "--smoothing", "1"
-    )
+    printed = succeed("estimate", "pets.csv", "-l", "kind", "-t", "checked", "-o", "C.csv")
     assert "are probably wrong" in printed.splitlines()[0]
     assert "Below each share: its 95 % interval." in printed and "Matrix: C.csv" in printed
     found = succeed_json("estimate", "pets.csv", "-l", "kind", "-t", "checked", "--level", "0.99")
@@ -55,9 +53,10 @@ def test_a_class_nobody_checked_is_named_with_the_way_out():
     frame = pets().drop(columns="truth")
     frame.loc[frame["checked"] == "hen", "checked"] = None
     frame.to_csv("few.csv", index=False)
-    said = refused("estimate", "few.csv", "-l", "kind", "-t", "checked")
-    assert "'hen'" in said and "--smoothing 1" in said and "from_trusted" not in said
-    succeed("estimate", "few.csv", "-l", "kind", "-t", "checked", "--smoothing", "1")
+    found = succeed_json("estimate", "few.csv", "-l", "kind", "-t", "checked")
+    assert "'hen'" in found["notes"][-1] and "equally likely" in found["notes"][-1]
+    assert np.allclose(found["matrix"][2], 1 / 3) and found["matrix"][0][0] > 0.6
+    assert found["low"][2][0] < 0.05 and found["high"][2][0] > 0.9
 
 
 def test_audit_finds_wrong_labels():

@@ -113,13 +113,12 @@ def test_dense_rows_and_other_learners(options, tmp_path):
 
 
 @pytest.mark.parametrize("known", [["--truth", "checked"], ["--ignore", "checked"]])
-def test_many_rows_have_settings_chosen_on_some(known, tmp_path, monkeypatch):
-    monkeypatch.setattr("unconfused.cli.model.ROWS_TO_CHOOSE_FROM", 250)
-    data = write_table(mixed(), tmp_path / "pets.csv")
+def test_many_rows_are_not_relabelled_unasked(known, tmp_path, monkeypatch):
+    monkeypatch.setattr("unconfused.cli.model.MOST_RELABELLED", 500)
+    data = write_table(mixed(600), tmp_path / "pets.csv")
     models, _ = both(data, tmp_path, "--label", "kind", *known, "--text", "remark")
     whole, parts = (model.steps[-1][1] for model in models)
-    assert isinstance(whole.l2, str) and parts.l2 == parts.l2_ and parts.relabel == 0
-    assert not isinstance(parts.confusion, str)
+    assert isinstance(whole.relabel, str) and parts.relabel == 0
     agree = parts.coef_.ravel() @ whole.coef_.ravel()
     assert agree > 0.8 * np.linalg.norm(parts.coef_) * np.linalg.norm(whole.coef_)
 
@@ -160,19 +159,16 @@ def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
     same(*both(data, tmp_path, "--missing", "1", *SETTINGS))
 
 
-@pytest.mark.parametrize("as_is", [False, True])
-def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
+def test_rows_of_one_length_are_not_scaled(tmp_path, monkeypatch):
     rng = np.random.RandomState(0)
     X, y = rng.rand(200, 9) * (rng.rand(200, 9) < 0.4), rng.randint(3, size=200)
     X[:, 0] += y
-    if not as_is:
-        X = normalize(X)
+    X = normalize(X)
     X[7] = 0.0  # an empty row has no length to compare
     data = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(data))
     monkeypatch.setattr("unconfused._files.sparse.BLOCK", 300)
-    options = ["--as-is"] if as_is else []
-    models, said = both(data, tmp_path, *options, *SETTINGS)
+    models, said = both(data, tmp_path, *SETTINGS)
     same(models, said)
     for model in models:
         assert np.array_equal(model[:-1].transform(X), X)
@@ -181,11 +177,11 @@ def test_rows_of_one_length_are_not_scaled(as_is, tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float32])
 def test_small_integers_have_lengths_too(kind):
     rows = sparse.csr_matrix(np.array([[16, 0, 0], [16, 16, 0], [0, 0, 100]], dtype=kind))
-    assert isinstance(scaler_for(rows, False), MaxAbsScaler)
-    assert isinstance(scaler_for(rows[:1], False), FunctionTransformer)
+    assert isinstance(scaler_for(rows), MaxAbsScaler)
+    assert isinstance(scaler_for(rows[:1]), FunctionTransformer)
 
 
-def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
+def test_rare_levels_go_together_as_in_memory(monkeypatch):
     rng = np.random.RandomState(0)
     levels = np.array([f"l{k}" for k in range(40)], dtype=object)
     frame = pd.DataFrame(
@@ -198,11 +194,10 @@ def test_rare_levels_go_together_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("unconfused._columns.streamed.MOST_WORDS", 20)
     model, _ = build_pipeline(frame, None, ColumnRoles(text=["text"]))
     expected = model[0].fit_transform(prepare_frame(model, frame))
-    with open(tmp_path / "numbers", "w+b") as file:
-        columns = ColumnsInBlocks(frame.head(0), file, ColumnRoles(text=["text"]))
-        for start in range(0, 300, 70):
-            columns.add(frame[start : start + 70])
-        found, _ = columns.finish()
+    columns = ColumnsInBlocks(frame.head(0), ColumnRoles(text=["text"]))
+    for start in range(0, 300, 70):
+        columns.add(frame[start : start + 70])
+    found, _ = columns.finish()
     assert found.get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
     assert found.sparse_output_ == model[0].sparse_output_
     rows = found.transform(prepare_frame(model, frame))

@@ -1,7 +1,6 @@
 """From the columns of a frame to a model: what is used how, and what is said about it."""
 
 import re
-import tempfile
 
 import numpy as np
 import pandas as pd
@@ -94,11 +93,10 @@ def test_texts_and_what_rises_with_every_row_are_recognised():
     with pytest.raises(ColumnError, match="named as numbers, but holds 'Ann0 Smith'"):
         fitted(frame, numbers=["name"])
     # The same of rows that come in blocks.
-    with tempfile.TemporaryFile() as file:
-        blocks = ColumnsInBlocks(frame.head(0), file, ColumnRoles(["label"]))
-        for start in (0, 30):
-            blocks.add(frame[start : start + 30])
-        transformer, plan = blocks.finish()
+    blocks = ColumnsInBlocks(frame.head(0), ColumnRoles(["label"]))
+    for start in (0, 30):
+        blocks.add(frame[start : start + 30])
+    transformer, plan = blocks.finish()
     model, whole = fitted(frame)
     assert plan.used == whole.used and plan.left_out == whole.left_out
     streamed = transformer.transform(prepare_frame(model, frame))
@@ -392,11 +390,10 @@ def test_a_column_of_words_may_be_empty_in_some_blocks():
     frame = pd.DataFrame({"size": np.arange(24.0) % 7, "colour": words})
     late = pd.concat([frame.assign(colour=words.where(words.isna())), frame], ignore_index=True)
     _, plan = build_pipeline(late, UMAClassifier())
-    with tempfile.TemporaryFile() as file:
-        blocks = ColumnsInBlocks(late.iloc[:0], file)
-        blocks.add(late[:24])
-        blocks.add(late[24:])
-        transformer, found = blocks.finish()
+    blocks = ColumnsInBlocks(late.iloc[:0])
+    blocks.add(late[:24])
+    blocks.add(late[24:])
+    transformer, found = blocks.finish()
     assert found.categories == plan.categories == ["colour"]
     assert list(transformer.named_transformers_) == ["numbers", "categories"]
 

@@ -143,7 +143,7 @@ def test_a_report_says_that_it_is_a_guess(blobs):
         clf = UnconfusedLogisticRegression("auto", relabel=0).fit(X, y)
     source = find_source(open_case(clf, X, y, None), 0)
     assert source.kind == "guessed" and "labels alone" in source.words
-    assert "No true labels were known" in source.quality
+    assert "No true labels were known" in source.words
 
 
 def test_other_words_are_refused(blobs):

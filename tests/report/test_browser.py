@@ -18,6 +18,11 @@ from unconfused.review import match_verdicts, read_verdicts
 pytestmark = needs_browser
 
 
+def hostile_columns(n_rows):
+    text = "</td><script>window.hacked=4</script><img src=x onerror=hacked=5>"
+    return pd.DataFrame({"text": text}, index=[f"<i>row</i> {i}" for i in range(n_rows)])
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """Write a report whose labels, names, texts and title are hostile."""
@@ -31,8 +36,8 @@ def path(tmp_path_factory):
         HOSTILE[seen],
         tmp_path_factory.mktemp("report") / "report.html",
         y_true=y_true,
-        row_names=[f"<i>row</i> {i}" for i in range(len(X))],
-        row_text=["</td><script>window.hacked=4</script><img src=x onerror=hacked=5>"] * len(X),
+        row_columns=hostile_columns(len(X)),
+        row_text="text",
         title="</title><script>window.hacked=6</script>",
         random_state=0,
     )
@@ -295,8 +300,8 @@ def test_decisions_are_downloaded_as_a_verdict_file(page, path, tmp_path):
     assert page.find_element(By.ID, "decided").text.startswith("4 decided"), "kept in the page"
     file = downloaded(page, tmp_path, "verdicts", "verdicts.csv")
     found = read_verdicts(file)
-    names = [f"<i>row</i> {one}" for one in range(len(X))]
-    checked = match_verdicts(found, X, HOSTILE[seen], keys=names)
+    columns = hostile_columns(len(X))
+    checked = match_verdicts(found, columns, HOSTILE[seen], keys=columns.index)
     assert checked.notes == [] and np.flatnonzero(checked.known).tolist() == sorted(
         numbers[i] for i in (0, 1, 3)
     )
@@ -317,10 +322,11 @@ def test_the_buttons_cover_no_cell(browser, tmp_path):
     model = UnconfusedLogisticRegression(l2=1e-2, relabel=0)
     X = rng.randn(80, 2)
     columns = pd.DataFrame({"weight": np.abs(X[:, 0]), "colour": "brown"})
-    texts = ["carrot ears hay hutch and owner food its often food"] * 80
+    columns["text"] = "carrot ears hay hutch and owner food its often food"
+    columns.index = [f"p{row:03d}" for row in range(80)]
     found = write_report(
-        model.fit(X, y), X, y, tmp_path / "report.html", row_columns=columns, row_text=texts,
-        row_names=[f"p{row:03d}" for row in range(80)], random_state=0,
+        model.fit(X, y), X, y, tmp_path / "report.html", row_columns=columns, row_text="text",
+        random_state=0,
     )  # fmt: skip
     set_screen(browser, 1280)
     browser.get(found.as_uri())

@@ -20,7 +20,7 @@ from unconfused._matrix import GuessedConfusionWarning
 from unconfused._report.checks import reliability_of
 from unconfused._report.gather import gather
 from unconfused._report.html.page import _embedded
-from unconfused._report.tables import RowListing
+from unconfused._report.tables import listing_of
 from unconfused.confusion.estimation.calibration import sharpen
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def test_reliability_is_that_of_the_model_not_of_the_fits_that_stand_in_for_it()
     judged = SimpleNamespace(case=case, probability=unsure, power=3.0)
     for final, answer in (({"choice_": {}}, "Yes"), ({}, "No, they are too low")):
         case.final = SimpleNamespace(**final)
-        assert reliability_of(None, judged, 0, True).answer.startswith(answer)
+        assert reliability_of(None, judged, 0).answer.startswith(answer)
 
 
 def test_reliability_through_the_matrix(known):
@@ -264,12 +264,11 @@ def test_a_pipeline_of_texts_with_names():
         model = make_pipeline(CountVectorizer(), learner).fit(words, names[seen])
         data = gather(
             model, words, names[seen], random_state=0,
-            listing=RowListing(names=[f"r{i}" for i in range(len(words))], texts=words),
         )  # fmt: skip
         assert abs(share(data) - np.mean(seen != TRUE % 3)) < 0.02
         assert data.classes == ["cold", "dry", "wet"]
-        assert data.rows[0].name == f"r{data.rows[0].row}"
         assert data.rows[0].text == words[data.rows[0].row]
+        assert data.rows[0].name is None
         assert "CountVectorizer()" in data.code
 
 
@@ -287,8 +286,6 @@ def test_sparse_rows_and_a_fit_that_is_forgotten(known):
     data = gather(model, rows, SEEN, sensitivity=False, random_state=0)
     assert share(data) == pytest.approx(share(known), abs=1e-3)
     assert data.convergence.endswith("steps.")
-    kinder = gather(model, rows, SEEN, sensitivity=False, cross_fit=False, random_state=0)
-    assert "too few" in kinder.rows_words and "optimistic" in kinder.reliability.words
 
 
 def test_many_classes_show_those_mixed_up_most():
@@ -329,10 +326,12 @@ def test_what_it_refuses():
         gather(LogisticRegression(), X, SEEN)
     with pytest.raises(ValueError, match="1797 rows but y has 10"):
         gather(model, X, SEEN[:10])
-    with pytest.raises(ValueError, match="row_names has 2 entries"):
-        gather(model, X, SEEN, listing=RowListing(names=["a", "b"]))
     with pytest.raises(ValueError, match="max_rows"):
-        gather(model, X, SEEN, listing=RowListing(-1))
+        listing_of(X, None, None, -1)
+    with pytest.raises(ValueError, match="have no names"):
+        listing_of(X, None, "text", 10)
+    with pytest.raises(ValueError, match="There is no column 'text'"):
+        listing_of(X, pd.DataFrame(X), "text", 10)
     with pytest.raises(ValueError, match="nothing to report on"):
         gather(model, X, np.full(len(X), np.nan))
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import numpy as np
+import pandas as pd
 import pytest
 from reports import HOSTILE, confused_digits, some_truth
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -20,7 +21,7 @@ from unconfused._report import write
 from unconfused._report.gather import gather
 from unconfused._report.html import page
 from unconfused._report.html.page import render
-from unconfused._report.tables import RowListing
+from unconfused._report.tables import listing_of
 from unconfused._text.html import element, escape
 
 pytestmark = pytest.mark.slow
@@ -66,9 +67,14 @@ def hostile():
         X,
         HOSTILE[SEEN],
         y_true=y_true,
-        listing=RowListing(
-            names=[f"<i onclick=hack()>{i}</i>" for i in range(len(X))],
-            texts=["</td></table><script>window.hacked=4</script>"] * len(X),
+        listing=listing_of(
+            X,
+            pd.DataFrame(
+                {"</i>": "</td></table><script>window.hacked=4</script>"},
+                index=[f"<i onclick=hack()>{i}</i>" for i in range(len(X))],
+            ),
+            "</i>",
+            1000,
         ),
         title="</title><script>window.hacked=5</script>\ud800",
         random_state=0,
@@ -180,16 +186,16 @@ def test_many_rows_stay_small(tmp_path):
     matrix = unconfused.noise.symmetric(n_classes, 0.2)
     settings = {"l2": 1e-4, "relabel": 0, "max_iter": 20, "tol": 1e-2}
     model = UnconfusedLogisticRegression(matrix, **settings).fit(rows, names[true])
-    text = ["<&\"'>" * 100] * n_rows
+    text = "<&\"'>" * 100
+    columns = pd.DataFrame({"text": text}, index=[f"{text}{row}" for row in range(n_rows)])
     path = unconfused.write_report(
-        model, rows, names[true], tmp_path / "r.html", row_text=text, row_names=text,
+        model, rows, names[true], tmp_path / "r.html", row_columns=columns, row_text="text",
         sensitivity=False, random_state=0,
     )  # fmt: skip
     assert path.stat().st_size < 2_000_000, path.stat().st_size
 
 
 def test_rows_show_their_columns_and_votes(tmp_path):
-    import pandas as pd
     from sklearn.datasets import load_iris
 
     X, truth = load_iris(return_X_y=True, as_frame=True)

@@ -29,6 +29,7 @@ DAY = 24 * 3600 * 1_000_000
 """In microseconds."""
 PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 """Length of the period, in days."""
+N_DATE_PARTS = 1 + 2 * len(PERIODS)
 
 
 class DateParts(TransformerMixin, BaseEstimator):
@@ -117,6 +118,9 @@ MOST_LEVELS = 1000
 
 MOST_WORDS = 200_000
 
+SPARSE_BELOW = 0.3
+"""Share of features that are not zero below which rows without text are sparse."""
+
 NOTHING_SAID = ColumnRoles()
 
 
@@ -125,7 +129,7 @@ def build_pipeline(
 ) -> tuple[Pipeline, ColumnPlan]:
     """Make a pipeline that takes frames like this one and ends in `learner`.
 
-    Numbers and truth values are imputed (median) and scaled; words are categories, one feature
+    Numbers and truth values are imputed (mean) and scaled; words are categories, one feature
     each, a missing one a level of its own, those never seen ignored; dates become days, and their
     place in year, week and day; text (named so, or long cells that mostly differ) goes through
     TF-IDF. Columns that cannot help (constant, empty, identifiers, what rises with every row) are
@@ -179,14 +183,17 @@ def column_transformer(plan: ColumnPlan, *, for_trees: bool = False) -> ColumnTr
         parts += [
             (f"{TEXT}{name}", TfidfVectorizer(max_features=MOST_WORDS), name) for name in plan.text
         ]
-    return ColumnTransformer(parts, verbose_feature_names_out=False)
+    levels = sum(min(len(plan.values[name]), MOST_LEVELS) for name in plan.categories)
+    filled = len(plan.numbers) + N_DATE_PARTS * len(plan.dates) + len(plan.categories)
+    is_sparse = plan.text or filled < SPARSE_BELOW * (filled + levels - len(plan.categories))
+    return ColumnTransformer(
+        parts, sparse_threshold=1.0 if is_sparse else 0.0, verbose_feature_names_out=False
+    )
 
 
 def _numbers() -> Pipeline:
     # A fold of a cross-validation may show no value at all; the width must not depend on that.
-    return make_pipeline(
-        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
-    )
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
 
 
 def _categories(plan: ColumnPlan, for_trees: bool) -> OneHotEncoder | OrdinalEncoder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -60,10 +60,6 @@ class WordCounts:
         # As scikit-learn does it, down to which of several equally frequent words are kept.
         return [words[place] for place in np.sort((-times).argsort()[: self._most])]
 
-    def n_nonzero(self) -> int:
-        """Return how many features of all texts together will not be zero."""
-        return sum(self._texts[word] for word in self.kept())
-
     def inverse_frequencies(self) -> FloatArray:
         """Return scikit-learn's smooth inverse document frequency of every word kept."""
         texts = np.array([self._texts[word] for word in self.kept()], dtype=np.float64)
@@ -73,46 +69,45 @@ class WordCounts:
 class ColumnsInBlocks:
     """Fit the column transformer of `build_pipeline` on a frame that comes block by block.
 
-    At any time, one block, one column, and the levels and words of all columns are in memory;
-    numbers are kept in an open file meanwhile. The result is that of the whole frame, medians
-    included; sums differ in rounding. Text that is not named is recognised by the first block.
+    At any time, one block and the levels and words of all columns are in memory. The result is that
+    of the whole frame; sums differ in rounding. Text that is not named is recognised by the first
+    block.
     """
 
-    def __init__(self, names: Any, file: IO[bytes], said: ColumnRoles = NOTHING_SAID) -> None:
+    def __init__(self, names: Any, said: ColumnRoles = NOTHING_SAID) -> None:
         found = begin_summaries(names, said)
         self._summaries = {one.name: one for one in found}
         self._words = {one.name: WordCounts(MOST_WORDS) for one in found if one.role == "text"}
-        self._file, self._n_rows = file, 0
-        self._blocks: dict[str, list[tuple[int, int, int]]] = {}
-        """By column, the first row of each block of numbers, where it is in the file, its rows."""
+        self._n_rows = 0
+        self._scalers: dict[tuple[str, str], StandardScaler] = {}
+        """By column and kind, of the cells that are not empty."""
 
     def add(self, part: Any) -> None:
         """Take in some more rows."""
-        self._n_rows += len(part)
-        numbers: dict[str, FloatArray] = {}
         for name, summary in self._summaries.items():
             column = part[name]
             first = summary.n_present == 0
             summary.add(column)
             if first and summary.role is None and looks_like_text(summary):
                 summary.role, self._words[name] = "text", WordCounts(MOST_WORDS)
-                self._words[name].add([""] * (self._n_rows - len(part)))
+                self._words[name].add([""] * self._n_rows)
             if name in self._words:
                 self._words[name].add(cells_as_text(column, missing=""))
             elif summary.role in (None, "numbers"):
-                numbers |= _numbers_of(column, name)
-        for name, cells in numbers.items():
-            block = (self._n_rows - len(part), self._file.tell(), len(part))
-            self._blocks.setdefault(name, []).append(block)
-            self._file.write(np.asarray(cells, dtype=np.float64).tobytes())
+                self._add_numbers(column.dropna(), name)
+        self._n_rows += len(part)
 
-    def _numbers(self, name: str) -> FloatArray:
-        """Read a column of numbers; blocks without it are gaps."""
-        found = np.full(self._n_rows, np.nan)
-        for begun, place, n_rows in self._blocks[name]:
-            self._file.seek(place)
-            found[begun : begun + n_rows] = np.frombuffer(self._file.read(8 * n_rows))
-        return found
+    def _add_numbers(self, present: Any, name: str) -> None:
+        """Take in cells of a column if they are numbers, or dates."""
+        kind = kind_of(present, present)
+        if not len(present) or kind == "words":
+            return
+        if kind == "numbers":
+            cells = finite_numbers(present, name).to_numpy()[:, np.newaxis]
+        else:
+            naive = present.dt.tz_convert(None) if present.dt.tz is not None else present
+            cells = DateParts().fit_transform(naive.to_frame())
+        self._scalers.setdefault((name, kind), StandardScaler()).partial_fit(cells)
 
     def finish(self) -> tuple[ColumnTransformer, ColumnPlan]:
         """Return the fitted transformer, and what each column became."""
@@ -123,54 +118,23 @@ class ColumnsInBlocks:
         columns.fit(_stand_in(plan, self._summaries, kept, parts.get(CATEGORIES)))
         fitted = columns.named_transformers_
         if plan.numbers:
-            self._correct(fitted[NUMBERS], plan.numbers)
+            self._correct(fitted[NUMBERS], "numbers", plan.numbers)
         if plan.dates:
-            names = [_part_name(n, k) for n in plan.dates for k in range(N_DATE_PARTS)]
-            self._correct(fitted[DATES][-1], names)
+            self._correct(fitted[DATES][-1], "dates", plan.dates)
         for name in plan.text:
             fitted[f"{TEXT}{name}"].idf_ = self._words[name].inverse_frequencies()
-        columns.sparse_output_ = self._is_sparse(columns, plan)
         return columns, plan
 
-    def _is_sparse(self, columns: ColumnTransformer, plan: ColumnPlan) -> bool:
-        """Decide as scikit-learn does when it sees all rows at once."""
-        dense = len(plan.numbers) + N_DATE_PARTS * len(plan.dates) + len(plan.categories)
-        words = sum(self._words[name].n_nonzero() for name in plan.text)
-        density = (dense + words / self._n_rows) / len(columns.get_feature_names_out())
-        return bool(plan.categories or plan.text) and density < columns.sparse_threshold
-
-    def _correct(self, part: Pipeline, names: list[str]) -> None:
-        """Give a fitted imputer and scaler the medians, means and scales of the columns."""
-        imputer, scaler = part[-2], part[-1]
-        scalers = []
-        for place, name in enumerate(names):
-            column = self._numbers(name)
-            missing = np.isnan(column)
-            imputer.statistics_[place] = np.median(column[~missing], overwrite_input=True)
-            column[missing] = imputer.statistics_[place]
-            scalers.append(StandardScaler().fit(column[:, np.newaxis]))
+    def _correct(self, part: Pipeline, kind: str, names: list[str]) -> None:
+        """Give a fitted imputer and scaler the means and scales of the columns."""
+        imputer, scaler = part
+        found = [self._scalers[name, kind] for name in names]
+        for one in found:  # empty cells are imputed, and count as well
+            if gaps := self._n_rows - int(one.n_samples_seen_):
+                one.partial_fit(np.broadcast_to(one.mean_, (gaps, len(one.mean_))))
         for name in ("mean_", "var_", "scale_"):
-            setattr(scaler, name, np.concatenate([getattr(one, name) for one in scalers]))
-        scaler.n_samples_seen_ = scalers[0].n_samples_seen_
-
-
-N_DATE_PARTS = len(DateParts().fit(np.zeros((1, 1), "M8[us]")).get_feature_names_out())
-
-
-def _numbers_of(column: Any, name: str) -> dict[str, FloatArray]:
-    """Return the numbers that a column may become, by the names they have in the store."""
-    kind = kind_of(column, column.dropna())
-    if kind == "numbers":
-        return {name: finite_numbers(column, name).to_numpy()}
-    if kind == "dates":
-        naive = column.dt.tz_convert(None) if column.dt.tz is not None else column
-        parts = DateParts().fit_transform(naive.to_frame())
-        return {_part_name(name, k): part for k, part in enumerate(parts.T)}
-    return {}
-
-
-def _part_name(name: str, place: int) -> str:
-    return f"{name}\0{place}"
+            setattr(scaler, name, np.concatenate([getattr(one, name) for one in found]))
+        scaler.n_samples_seen_, imputer.statistics_ = self._n_rows, scaler.mean_
 
 
 def _stand_in(
@@ -182,7 +146,7 @@ def _stand_in(
     """Return a small frame with every level and every word of a large one.
 
     A column transformer that is fitted to it has the right number of features. Only statistics of
-    all rows (medians, means, scales, inverse frequencies) have to be corrected afterwards. The
+    all rows (means, scales, inverse frequencies) have to be corrected afterwards. The
     encoder of the categories decides whether rare levels are grouped.
     """
     import pandas as pd

@@ -52,17 +52,6 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise DataFileError(f"{path} cannot be read as {kind}: {in_words(error)}") from error
 
 
-@contextlib.contextmanager
-def writing(target: Path) -> Iterator[None]:
-    """Turn OS errors into a DataFileError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        # Errors of our own have no number, and name the file already.
-        said = f"{target} cannot be written: {error.strerror}." if error.strerror else str(error)
-        raise DataFileError(" ".join(said.split())) from None
-
-
 WRONG_ENCODING = (
     "the text is not UTF-8. Say which encoding it has (often cp1252 or latin-1), or convert it."
 )

@@ -20,13 +20,6 @@ BLOCK = 2**22
 """Indices that are widened at a time."""
 
 
-@contextlib.contextmanager
-def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
-    """Yield an anonymous file, gone when it is closed or the process dies."""
-    with _in_words(folder), tempfile.TemporaryFile(dir=folder, prefix=".unconfused-") as file:
-        yield file
-
-
 class DiskRows:
     """Append blocks of rows, dense or sparse, and get one memory-mapped matrix."""
 
@@ -38,7 +31,11 @@ class DiskRows:
         self._n_rows = self._n_values = 0
 
     def _new_file(self) -> IO[bytes]:
-        return self._files.enter_context(scratch_file(self._folder))
+        """Return an anonymous file, gone when it is closed or the process dies."""
+        with _in_words(self._folder):
+            return self._files.enter_context(
+                tempfile.TemporaryFile(dir=self._folder, prefix=".unconfused-")
+            )
 
     def __enter__(self) -> Self:
         """Return the rows themselves."""

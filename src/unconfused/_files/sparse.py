@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from unconfused._atomic import whole_file
-from unconfused._files import DataFileError, LabelledRows, TableFile, find_format, reading, writing
+from unconfused._atomic import os_errors_as, whole_file
+from unconfused._files import DataFileError, LabelledRows, TableFile, find_format, reading
 from unconfused._typing import FloatArray, Labels
 
 SPARSE_PARTS = {"format", "data", "shape"}
@@ -57,7 +57,7 @@ def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
         raise DataFileError(f"{path}: rows without column names are written as .svm or .npz.")
     if found == "svmlight" and (rows.y is None or np.asarray(rows.y).dtype.kind not in "iuf"):
         raise DataFileError(f"{path}: svmlight holds numbers as labels; write these as .npz.")
-    with writing(path), whole_file(path, force=force) as scratch:
+    with os_errors_as(DataFileError), whole_file(path, force=force) as scratch:
         if found == "svmlight":
             dump_svmlight_file(rows.X, rows.y, str(scratch), zero_based=True)
         else:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from unconfused._atomic import refuse_folder, refuse_target, whole_file
-from unconfused._files import NAMES, PACKED, DataFileError, find_format, in_words, writing
+from unconfused._atomic import os_errors_as, refuse_folder, refuse_target, whole_file
+from unconfused._files import NAMES, PACKED, DataFileError, find_format, in_words
 from unconfused._files.types import escape_frame
 from unconfused._text import import_extra
 
@@ -59,7 +59,7 @@ def open_table(
     target = check_table_target(path, force=force)
     found, packing = find_format(target)
     columnar, escaped = found in ("parquet", "arrow"), escape and found in ("csv", "tsv")
-    with writing(target), whole_file(target, force=force) as scratch:
+    with os_errors_as(DataFileError), whole_file(target, force=force) as scratch:
         parts = _columnar(scratch, found) if columnar else _text(scratch, found, packing)
         with parts as append:
             yield lambda frame: append(escape_frame(frame) if escaped else frame)
@@ -75,7 +75,7 @@ def check_table_target(path: str | os.PathLike[str], *, force: bool) -> Path:
         )
     if found in ("parquet", "arrow"):
         import_extra("pyarrow", "files", f"Writing {NAMES[found]}")
-    with writing(target):
+    with os_errors_as(DataFileError):
         refuse_target(target, force=force)
         refuse_folder(target)
     return target

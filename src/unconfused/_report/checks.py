@@ -42,14 +42,10 @@ ASKED = 3
 DRAWS = 3
 """Matrices drawn from the posterior of the counts."""
 
-SEEN = "The model was fitted to these rows, so this is optimistic."
-
 Named = tuple[str, FloatArray]
 
 
-def reliability_of(
-    source: ConfusionSource, judged: Judgement, seed: int, cross_fit: bool
-) -> Reliability | None:
+def reliability_of(source: ConfusionSource, judged: Judgement, seed: int) -> Reliability | None:
     """Compare with the truth where enough of it is known, and else with the labels through C."""
     case, final = judged.case, judged.case.final
     # The folds' fits are given its settings, except with votes, and do not calibrate themselves.
@@ -74,7 +70,7 @@ def reliability_of(
     likeliest = np.column_stack([1.0 - sure, sure])
     gap = reliability_curve(likeliest, right.astype(np.intp)).gap
     return Reliability(
-        _compared_in_words(case, against, len(came), cross_fit),
+        _compared_in_words(case, against, len(came)),
         _answer(sure, right, gap, "class" if against == "truth" else "label"),
         against,
         reliability_curve(chances, came),
@@ -98,7 +94,7 @@ def _answer(sure: FloatArray, right: BoolArray, gap: float, what: str) -> str:
     return f"Yes. {numbers}"
 
 
-def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: bool) -> str:
+def _compared_in_words(case: Case, against: str, n_compared: int) -> str:
     unit = "answers" if case.votes is not None else "labels"
     words = (
         f"Checked against {n_compared:,} rows whose true class is known: of all predictions with a "
@@ -109,7 +105,7 @@ def _compared_in_words(case: Case, against: str, n_compared: int, cross_fit: boo
         f"often each of the {unit} occurs. Errors of the model and of the matrix that cancel each "
         "other do not show. "
     )
-    words += "All probabilities are out-of-fold." if cross_fit else SEEN
+    words += "All probabilities are out-of-fold."
     if case.is_uma:
         words += " UMA has no probabilities, so those of a logistic regression through the same "
         words += "matrix are shown."
@@ -169,10 +165,7 @@ def _compare(
         predicted, baseline = answer(usual)
         scenarios = []
         for name, supposed in others:
-            try:
-                other, wrong = answer(supposed)
-            except ValueError:  # UMA cannot undo this one
-                continue
+            other, wrong = answer(supposed)
             scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
     return baseline, scenarios
 
@@ -187,10 +180,7 @@ def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) 
         judge = train.fit(learner, train.X, everything)
         probability = judge.predict_proba(asked.X)
         wrong = bring_labels_in(asked, probability, matrix).wrong_share
-        if not train.is_uma:
-            return probability.argmax(axis=1), wrong
-        uma = train.fit(train.learner(confusion=matrix), train.X, everything)
-        return uma.predict(asked.X), wrong
+        return probability.argmax(axis=1), wrong
 
     baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
     words = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unconfused._text.checked_accuracy import CheckedAccuracy
@@ -42,8 +43,8 @@ class Confusion:
     """C for the classes shown, with intervals where it was counted.
 
     `shown` are places in `ReportData.classes`, `rows` how many rows (or answers: the `unit`) to
-    expect in each cell; `source` and `quality` say where the matrix comes from and whether it is
-    good enough. `whole` is the matrix of all classes, where only some are shown.
+    expect in each cell; `source` says where the matrix comes from and whether it is good enough.
+    `whole` is the matrix of all classes, where only some are shown.
     """
 
     shown: IntArray
@@ -53,7 +54,6 @@ class Confusion:
     rows: FloatArray
     mix_ups: list[MixUp]
     source: str
-    quality: str
     whole: FloatArray | None = None
     unit: str = "row"
 
@@ -85,7 +85,7 @@ class SuspectRow:
     posterior: list[tuple[int, float]]
     key: str
     row_hash: str
-    cells: list[tuple[str, str]]
+    cells: Sequence[tuple[str, str]]
     votes: list[tuple[str, int]]
 
 

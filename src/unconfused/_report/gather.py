@@ -20,7 +20,14 @@ from unconfused._report.data import Headline, ReportData
 from unconfused._report.fit import code_of, convergence_of, settings_of, versions
 from unconfused._report.judge import Judgement, judge_rows
 from unconfused._report.source import ConfusionSource, find_source
-from unconfused._report.tables import RowListing, annotators_of, confusion_of, mix_of, rows_of
+from unconfused._report.tables import (
+    RowListing,
+    annotators_of,
+    confusion_of,
+    listing_of,
+    mix_of,
+    rows_of,
+)
 from unconfused._text import about, class_names, percent, shorten
 from unconfused._text.checked_accuracy import CheckedAccuracy, accuracy_words
 from unconfused._typing import ArrayLike, Seed
@@ -39,7 +46,6 @@ def gather(
     y_true: ArrayLike | None = None,
     listing: RowListing | None = None,
     title: str | None = None,
-    cross_fit: bool = True,
     sensitivity: bool = True,
     random_state: Seed = None,
     accuracy: CheckedAccuracy | Literal["measure"] | None = "measure",
@@ -50,7 +56,7 @@ def gather(
     `accuracy` is that of the model on checked rows, and `source` where C comes from, if they were
     found before.
     """
-    listing = (listing or RowListing()).checked(X)
+    listing = listing or listing_of(X, None, None, RowListing.max_rows)
     if is_rectangular(getattr(final_step(model)[0], "confusion", None)):
         raise ValueError(
             "A report says which labels are wrong, but labels that are no classes are neither "
@@ -61,7 +67,7 @@ def gather(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         source = find_source(case, seed) if source is None else source
-        judged = judge_rows(case, source, seed, cross_fit)
+        judged = judge_rows(case, source, seed)
         moved = measure_sensitivity(case, source, judged, seed) if sensitivity else None
     if accuracy == "measure":
         accuracy = checked_accuracy(case, seed)
@@ -81,17 +87,17 @@ def gather(
         confusion=confusion_of(source, case),
         mix=mix_of(judged),
         rows=rows_of(judged, listing),
-        rows_words=_rows_words(judged, source, cross_fit),
+        rows_words=_rows_words(judged, source),
         are_probabilities=judged.believed is None,
         n_ranked=int((case.labelled & ~case.trusted).sum()),
         convergence=convergence_of(case.final),
-        reliability=reliability_of(source, judged, seed, cross_fit),
+        reliability=reliability_of(source, judged, seed),
         sensitivity=moved,
         annotators=annotators_of(case),
         settings=settings_of(case),
         versions=versions(),
         code=code_of(case, seed),
-        notes=_notes(caught, judged, source, cross_fit),
+        notes=_notes(caught, judged, source),
     )
 
 
@@ -131,7 +137,7 @@ def _headline(
     return Headline(found.number, claim, detail, certain, accuracy_words(accuracy))
 
 
-def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> str:
+def _rows_words(judged: Judgement, source: ConfusionSource) -> str:
     case = judged.case
     if source.kind == "assumed":
         return "Rows cannot be ranked without a confusion matrix."
@@ -140,10 +146,7 @@ def _rows_words(judged: Judgement, source: ConfusionSource, cross_fit: bool) -> 
         how = "self-confidence, 1 minus the probability of their label given the features"
     elif case.is_uma:
         how = "a logistic regression through the same matrix, as UMA has no probabilities"
-    fitted = "each row is scored by a model fitted without it"
-    if not cross_fit:
-        fitted = "the model was fitted to these labels, so it finds too few of them wrong"
-    words = f"Rows are ranked by {how}; {fitted}."
+    words = f"Rows are ranked by {how}; each row is scored by a model fitted without it."
     if case.votes is not None:
         words += f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
@@ -156,7 +159,6 @@ def _notes(
     caught: list[warnings.WarningMessage],
     judged: Judgement,
     source: ConfusionSource,
-    cross_fit: bool,
 ) -> list[str]:
     """Return the warnings of the computations, each once."""
     notes = []
@@ -173,9 +175,7 @@ def _notes(
             "right. Rows are therefore ranked by self-confidence: their order is meaningful, the "
             "numbers are not probabilities."
         )
-    notes += _misfits(judged, source)
-    # Of rows it has seen a model says too little that speaks against their labels.
-    return notes + _mistakes_by_row(judged, source) if cross_fit else notes
+    return [*notes, *_misfits(judged, source), *_mistakes_by_row(judged, source)]
 
 
 def _mistakes_by_row(judged: Judgement, source: ConfusionSource) -> list[str]:

@@ -104,20 +104,19 @@ class Judgement:
         return np.asarray(self.posterior.T @ (self.case.observed[:, np.newaxis] == labels))
 
 
-def judge_rows(case: Case, source: ConfusionSource, seed: int, cross_fit: bool) -> Judgement:
-    """Ask about every row a model fitted without it (or, if not `cross_fit`, with it)."""
-    if cross_fit and case.is_wrapper:
+def judge_rows(case: Case, source: ConfusionSource, seed: int) -> Judgement:
+    """Ask about every row a model fitted without it."""
+    if case.is_wrapper:
         known = _judged_by_its_folds(case, source.judging)
         if known is not None:
             return known
-    everything = np.arange(len(case.observed))
-    splits = _folds(case, seed) if cross_fit else [(everything, everything)]
+    splits = _folds(case, seed)
     probability = _out_of_fold(case, source.judging, splits, seed)
     through = source.judging if case.votes is None else case.final.annotator_confusion_
     judged = bring_labels_in(case, probability, through)
     guessed = source.kind == "guessed" or is_guess(passed_confusion(case.final))
     rows = np.flatnonzero(case.labelled & ~case.trusted)
-    if not (guessed and cross_fit and case.votes is None and len(rows)):
+    if not (guessed and case.votes is None and len(rows)):
         return judged
     asked = isinstance(case.final.confusion, str)  # to choose whether to learn through the guess
     if asked and hasattr(case.final, "guessed_confusion_"):

@@ -38,7 +38,7 @@ class ConfusionSource:
         a pair that was never counted is unlikely, not impossible
     wrong : the share of wrong labels, and the most frequent mix-up
     basis : what `wrong` is based on, in words
-    words, quality : where the matrix comes from, and whether it is good enough
+    words : where the matrix comes from, and whether it is good enough
     estimate : C as shown, with the counts behind it; None if `judging` is taken as exact
     """
 
@@ -47,7 +47,6 @@ class ConfusionSource:
     wrong: WrongLabels
     basis: str
     words: str
-    quality: str = ""
     estimate: ConfusionEstimate | None = None
 
     @property
@@ -87,14 +86,13 @@ def sampled_source(source: ConfusionSource, counts: FloatArray, classes: Labels)
     sample = _with_rows_of(source.matrix, counts, classes)
     words = (
         f"Counted on {count(counts.sum(), 'row')} drawn at random. The model was fitted through an "
-        "estimate that also uses the features and all other labels."
+        f"estimate that also uses the features and all other labels. {sample.verdict}"
     )
     return replace(
         source,
         kind="trusted",
         wrong=wrong_labels(counts, "trusted"),
         words=words,
-        quality=sample.verdict,
         estimate=sample,
     )
 
@@ -126,12 +124,11 @@ def _counted(
     wrong: WrongLabels,
     where: str,
     words: str,
-    quality: str,
 ) -> ConfusionSource:
     """Return a source with the counts behind it: one even answer per class is added to them."""
     size = estimate.counts.sum(axis=1, keepdims=True)
     judging = np.asarray((fitted * size + 1.0 / len(fitted)) / (size + 1.0))
-    return ConfusionSource(kind, judging, wrong, _basis(kind, where), words, quality, estimate)
+    return ConfusionSource(kind, judging, wrong, _basis(kind, where), words, estimate)
 
 
 def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -146,7 +143,7 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
         words += REFINED
     where = checked_in_words(case.truth, case.observed, case.trusted & case.labelled)
     wrong = wrong_labels(counts, "trusted")
-    return _counted("trusted", estimate, matrix, wrong, where, words, estimate.verdict)
+    return _counted("trusted", estimate, matrix, wrong, where, f"{words} {estimate.verdict}")
 
 
 def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
@@ -165,7 +162,7 @@ def _from_argument(case: Case, matrix: FloatArray) -> ConfusionSource:
         words += REFINED
     estimate = ConfusionEstimate(shown, counts, case.classes, caveat=given.caveat)
     wrong = _renumbered(given.wrong_labels(kind), given.classes, case.classes)
-    return _counted(kind, estimate, matrix, wrong, GIVEN, words, estimate.verdict)
+    return _counted(kind, estimate, matrix, wrong, GIVEN, f"{words} {estimate.verdict}")
 
 
 def _renumbered(found: WrongLabels, names: Labels, classes: Labels) -> WrongLabels:
@@ -192,7 +189,7 @@ def _from_votes(case: Case, matrix: FloatArray) -> ConfusionSource:
     where = f"{count(annotators, 'annotator')} in {count(answers, 'answer')}"
     estimate = ConfusionEstimate(matrix, counts, case.classes)
     wrong = wrong_labels(counts, "votes")
-    return _counted("votes", estimate, matrix, wrong, where, words, "")
+    return _counted("votes", estimate, matrix, wrong, where, words)
 
 
 def _guess(case: Case, seed: int) -> ConfusionSource:
@@ -214,21 +211,17 @@ def _guess(case: Case, seed: int) -> ConfusionSource:
         "are too narrow."
     )
     wrong = found.wrong_labels("guessed")
-    return _counted("guessed", found, found.matrix, wrong, "", words, found.caveat)
+    return _counted("guessed", found, found.matrix, wrong, "", f"{words} {found.caveat}")
 
 
-def guess_confusion(
-    X: Any, y: Labels, classes: Labels, seed: int, smoothing: float = 0.0
-) -> ConfusionEstimate:
+def guess_confusion(X: Any, y: Labels, classes: Labels, seed: int) -> ConfusionEstimate:
     """Estimate C from features and labels alone, on a sample if there are many rows."""
     if len(y) > ROWS_TO_GUESS_FROM:
         drawn = np.random.RandomState(seed).choice(len(y), ROWS_TO_GUESS_FROM, replace=False)
         X, y = _safe_indexing(X, np.sort(drawn)), y[np.sort(drawn)]
     given: dict[str, Any] = {"classes": classes, "missing_label": None, "random_state": seed}
     try:
-        return from_noisy(X, y, smoothing=smoothing, **given)
+        return from_noisy(X, y, **given)
     except ValueError:
-        if smoothing > 0:
-            raise
         # A class without a single confident row: smooth rather than fail.
         return from_noisy(X, y, smoothing=1.0, **given)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat, zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
+from unconfused._columns.kinds import require_columns
 from unconfused._columns.row_hash import map_cells, row_hashes
-from unconfused._labels import label_array
 from unconfused._report.data import Annotator, ClassShare, Confusion, MixUp, SuspectRow
 from unconfused._text import cell_text, class_names, shorten
 from unconfused._typing import FloatArray, IntArray
@@ -67,7 +69,6 @@ def confusion_of(source: ConfusionSource, case: Case) -> Confusion:
         rows,
         [MixUp(*pair, *at(pair)) for pair in _ranked_pairs(pairs)[:MOST_MIX_UPS]],
         source.words,
-        source.quality,
         source.matrix if len(shown) < len(pairs) <= MOST_IN_FULL else None,
         "row" if case.votes is None else "answer",
     )
@@ -109,75 +110,78 @@ def mix_of(judged: Judgement) -> list[ClassShare]:
     return sorted(shares[:MOST_SHARES], key=lambda one: one.name)
 
 
-@dataclass(frozen=True)
-class RowContents:
-    """Access to the rows behind a report, as the user has them.
+class RowContent(NamedTuple):
+    """What a report shows of a row."""
 
-    `fetch` returns some rows, by their place, as a frame or a matrix. Columns to `leave_out` (the
-    labels) are no part of a row's content; the `hidden` ones are, and are not `shown` either.
-    """
-
-    fetch: Callable[[list[int]], Any]
-    shown: Collection[str] | None = None
-    leave_out: Collection[str] = ()
-    hidden: Collection[str] = ()
-
-    def of(self, rows: list[int]) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Return the hash of each row, and its cells with their columns' names."""
-        found = self.fetch(rows)
-        hashes = row_hashes(found, self.leave_out)
-        if not hasattr(found, "columns"):
-            return [(one, []) for one in hashes]
-        left_out = {*self.leave_out, *self.hidden}
-        names = {str(name): name for name in found.columns if str(name) not in left_out}
-        shown = list(names)[:MOST_COLUMNS]
-        if self.shown is not None:
-            shown = [name for name in self.shown if name in names]
-        columns = [map_cells(found[names[name]], _cell) for name in shown]
-        lines = zip(*columns, strict=True)
-        cells = [[(n, c) for n, c in zip(shown, line, strict=True) if c] for line in lines]
-        return list(zip(hashes, cells or [[] for _ in rows], strict=True))
-
-
-def _cell(cell: Any) -> str:
-    return shorten(cell_text(cell), LONGEST_CELL)
+    row_hash: str = ""
+    cells: Sequence[tuple[str, str]] = ()
+    name: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True)
 class RowListing:
     """Which rows a report lists, and what it shows of them.
 
-    A name and a text for each row, its own columns, and its number if that is not its place in X.
+    `fetch` returns some rows, by their place, as the user has them: a frame, a matrix or texts.
+    Columns to `leave_out` (the labels) are no part of a row's content; the `hidden` ones are, and
+    are not `shown` either. One column may have the rows' names, or the index if `named_by_index`,
+    and another their texts. Rows have `numbers`, if those are not their places.
     """
 
+    fetch: Callable[[list[int]], Any] | None = None
     max_rows: int = 1000
-    names: Any = None
-    texts: Any = None
-    contents: RowContents | None = None
     numbers: IntArray | None = None
+    shown: Collection[str] | None = None
+    leave_out: Collection[str] = ()
+    hidden: Collection[str] = ()
+    name: str | None = None
+    named_by_index: bool = False
+    text: str | None = None
 
-    def checked(self, X: Any) -> RowListing:
-        """Return the listing with names and texts as lists, one entry per row of X."""
-        if self.max_rows < 0:
-            raise ValueError(f"max_rows must not be negative; got {self.max_rows}.")
-        n_rows, names, index = _num_samples(X), self.names, getattr(X, "index", None)
-        # A frame's row labels, if they say more than the row's number.
-        if names is None and not callable(index) and type(index).__name__ != "RangeIndex":
-            names = index
-        return replace(
-            self,
-            names=_per_row(names, n_rows, "row_names"),
-            texts=_per_row(self.texts, n_rows, "row_text"),
-        )
+    def contents(self, places: list[int]) -> list[RowContent]:
+        """Return the content of rows; of a matrix, a hash alone."""
+        if self.fetch is None or not places:
+            return []
+        found = self.fetch(places)
+        hashes = row_hashes(found, self.leave_out)
+        names: Iterable[Any] = map(str, found.index) if self.named_by_index else repeat(None)
+        texts: Iterable[Any] = repeat(None)
+        if not hasattr(found, "columns"):
+            texts = map(str, found) if np.ndim(found) == 1 else texts
+            return [RowContent(*one) for one in zip(hashes, repeat(()), names, texts, strict=False)]
+        columns = {str(name): name for name in found.columns}
+
+        def cells(name: str, longest: int = LONGEST_CELL) -> list[str]:
+            return map_cells(found[columns[name]], lambda one: shorten(cell_text(one), longest))
+
+        aside = {*self.leave_out, *self.hidden, self.name, self.text}
+        usual = [name for name in columns if name not in aside][:MOST_COLUMNS]
+        shown = usual if self.shown is None else [one for one in self.shown if one in columns]
+        lines = zip(*map(cells, shown), strict=True) if shown else repeat(())
+        filled = ([(n, c) for n, c in zip(shown, one, strict=True) if c] for one in lines)
+        if self.name is not None:
+            names = map_cells(found[columns[self.name]], str)
+        if self.text is not None:
+            texts = cells(self.text, LONGEST_TEXT)
+        return [RowContent(*one) for one in zip(hashes, filled, names, texts, strict=False)]
 
 
-def _per_row(values: Any, n_rows: int, name: str) -> list[Any] | None:
-    if values is None:
-        return None
-    found: list[Any] = label_array(values).tolist()
-    if len(found) != n_rows:
-        raise ValueError(f"{name} has {len(found)} entries but X has {n_rows} rows.")
-    return found
+def listing_of(X: Any, row_columns: Any, row_text: str | None, max_rows: int) -> RowListing:
+    """Return a listing of rows by their columns, or as they are in X."""
+    if max_rows < 0:
+        raise ValueError(f"max_rows must not be negative; got {max_rows}.")
+    (rows,) = indexable(X if row_columns is None else row_columns)
+    if row_columns is not None and len(rows) != _num_samples(X):
+        raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
+    if row_text is not None and not hasattr(rows, "columns"):
+        raise ValueError("row_text is a column of row_columns, or of X; these have no names.")
+    if row_text is not None:
+        require_columns(rows, [row_text])
+    # A frame's row labels, if they say more than the row's number.
+    named = hasattr(rows, "iloc") and type(rows.index).__name__ != "RangeIndex"
+    fetch = partial(_safe_indexing, rows)
+    return RowListing(fetch, max_rows, named_by_index=named, text=row_text)
 
 
 def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
@@ -185,32 +189,28 @@ def rows_of(judged: Judgement, listing: RowListing) -> list[SuspectRow]:
     case = judged.case
     ranked = np.flatnonzero(case.labelled & ~case.trusted)
     order = ranked[np.argsort(-judged.suspicion[ranked], kind="stable")][: listing.max_rows]
-    found: list[Any] = []
-    if listing.contents is not None:
-        found = listing.contents.of(case.place[order[:MOST_DETAILED]].tolist())
-    pairs = zip_longest(order.tolist(), found)
-    return [_row(judged, place, listing, contents) for place, contents in pairs]
+    found: Any = listing.contents(case.place[order[:MOST_DETAILED]].tolist())
+    pairs = zip_longest(order.tolist(), found, fillvalue=RowContent())
+    return [_row(judged, place, listing, content) for place, content in pairs]
 
 
-def _row(judged: Judgement, place: int, listing: RowListing, contents: Any) -> SuspectRow:
-    case, names, texts = judged.case, listing.names, listing.texts
-    chances, given = judged.chances[place], int(case.place[place])
+def _row(judged: Judgement, place: Any, listing: RowListing, content: Any) -> SuspectRow:
+    case, chances, given = judged.case, judged.chances[place], int(judged.case.place[place])
     number = given if listing.numbers is None else int(listing.numbers[given])
     best = np.argsort(-chances, kind="stable")[:3]
-    key = str(number) if names is None else str(names[given]).strip()
-    row_hash, cells = contents or ("", [])
+    key = str(number) if content.name is None else content.name.strip()
     return SuspectRow(
         number,
-        None if names is None else shorten(str(names[given])),
-        None if texts is None else shorten(str(texts[given]), LONGEST_TEXT),
+        None if content.name is None else shorten(content.name),
+        None if content.text is None else shorten(content.text, LONGEST_TEXT),
         int(case.observed[place]),
         int(judged.suggested[place]),
         float(judged.suspicion[place]),
         [(int(code), float(chances[code])) for code in best if chances[code] >= 0.005],
         key,
-        row_hash if len(key) <= LONGEST_KEY else "",  # a text is no key to find a row by
-        cells,
-        _votes_on(case, place) if contents else [],
+        content.row_hash if len(key) <= LONGEST_KEY else "",  # a text is no key to find a row by
+        content.cells,
+        _votes_on(case, place) if content.row_hash else [],
     )
 
 

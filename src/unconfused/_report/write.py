@@ -6,22 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _num_samples
-
 from unconfused._atomic import refuse_target
 from unconfused._report.gather import gather
 from unconfused._report.html.page import write_page
-from unconfused._report.tables import RowContents, RowListing
+from unconfused._report.tables import listing_of
 from unconfused._typing import ArrayLike, Seed
-
-
-def _contents(X: Any, row_columns: Any) -> RowContents:
-    (rows,) = indexable(X if row_columns is None else row_columns)
-    if row_columns is not None and len(rows) != _num_samples(X):
-        raise ValueError(f"row_columns has {len(rows)} rows, and X another number.")
-    return RowContents(lambda some: _safe_indexing(rows, some))
 
 
 def write_report(
@@ -31,13 +20,11 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     y_true: ArrayLike | None = None,
-    row_names: ArrayLike | None = None,
-    row_text: ArrayLike | None = None,
     row_columns: Any = None,
+    row_text: str | None = None,
     title: str | None = None,
     force: bool = False,
     max_rows: int = 1000,
-    cross_fit: bool = True,
     sensitivity: bool = True,
     random_state: Seed = None,
 ) -> Path:
@@ -62,15 +49,13 @@ def write_report(
     X, y : rows and their labels, or votes; usually those the model was fitted to
     path : output file
     y_true : the truth where known, missing elsewhere
-    row_names : a name for each row; by default the index of a frame, if it has one of its own
-    row_text : a text to show for each row, shortened if long; by default `X`, if it holds texts
-    row_columns : frame with a line for each row. Its first eight columns are shown, and its content
-        identifies the row in a verdict file. By default `X`, if it has named columns
+    row_columns : frame with a line for each row, by default `X`. Its first eight columns are shown,
+        its index names the rows, if it has one of its own, and its content identifies the row in a
+        verdict file
+    row_text : column of it that holds longer texts
     title : shown at the top
     force : overwrite an existing file
     max_rows : maximum number of rows to list
-    cross_fit : score rows by models that have not seen them. False fits once, on all rows: faster,
-        but finds fewer wrong labels
     sensitivity : whether to fit again with other matrices, on at most 5,000 rows
     random_state : seed of folds and samples, shown on the page
 
@@ -94,16 +79,13 @@ def write_report(
     True
     """
     refuse_target(Path(path), force=force)  # before the work, not after it
-    if row_text is None and np.ndim(X) == 1:
-        row_text = X
     data = gather(
         model,
         X,
         y,
         y_true=y_true,
-        listing=RowListing(max_rows, row_names, row_text, _contents(X, row_columns)),
+        listing=listing_of(X, row_columns, row_text, max_rows),
         title=title,
-        cross_fit=cross_fit,
         sensitivity=sensitivity,
         random_state=random_state,
     )

@@ -22,7 +22,6 @@ EXIT_CODES = (
 
 OPTIONS = {
     r"(pass )?force=True (to replace|replaces) it": "--force replaces it",
-    r"(pass )?smoothing=1\b": "--smoothing 1",
     r"(pass )?duplicates='last'": "--duplicates last",
     r"with the delimiter": "with --delimiter",
     r"Say which encoding it has": "Say which it is with --encoding",

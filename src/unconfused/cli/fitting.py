@@ -19,7 +19,7 @@ from unconfused._text import class_names, noisy_weight_words, shorten
 from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
-from unconfused.cli.model import estimate_for_fit, fit_plan, warnings_as_notes
+from unconfused.cli.model import fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
     MOST_NAMES,
     NoiseSummary,
@@ -61,10 +61,8 @@ class FittedTask:
         self._caught: list[str] = []
         with warnings_as_notes(self._caught):
             self.task, self.plan = source.open()
-            source.stage("Estimating the confusion matrix")
-            estimate = estimate_for_fit(self.task, self.plan, source.settings)
             source.stage(f"Fitting {len(self.task.place):,} rows")
-            self.plan = fit_plan(self.task, self.plan, estimate)
+            self.plan = fit_plan(self.task, self.plan, source.settings)
         self.learner = self.plan.learner
         self.accuracy: CheckedAccuracy | None = None
         self.confusion: ConfusionSource | None = None
@@ -153,7 +151,7 @@ class FittedTask:
         With `details` it shows their names and columns: those `shown`, or most.
         """
         from unconfused._report.gather import gather
-        from unconfused._report.tables import RowContents, RowListing
+        from unconfused._report.tables import RowListing
         from unconfused.cli.input.open_task import left_out
 
         known, columns, place = self.known, self.plan.columns, self.task.place
@@ -161,24 +159,18 @@ class FittedTask:
         if rows is not None:
             place, X, y = place[rows], X[rows], y[rows]
             y_true = None if y_true is None else y_true[rows]
-        names = texts = contents = None
-        # The texts of all rows on disk need not fit into memory.
-        few = not self.plan.on_disk or len(place) <= SAMPLE
-        text = columns.text[:1] if columns is not None and few and not shown else []
-        named = [one for one in (known.identity, *text) if one is not None]
-        if details and named:
-            table = self._rows(place, named)
-            names = table[known.identity].tolist() if known.identity else None
-            texts = table[text[0]].fillna("").astype(str).to_numpy() if text else None
+        listing = RowListing(max_rows=most, numbers=place)
         if details and (columns is not None or not self.plan.on_disk):
-            hidden = [known.identity, known.truth, *text, *known.annotators]
-            contents = RowContents(
-                lambda some: self._rows(place[some]),
+            text = columns.text[:1] if columns is not None and not shown else []
+            listing = replace(
+                listing,
+                fetch=lambda some: self._rows(place[some]),
                 shown=shown or None,
                 leave_out=left_out(known),
-                hidden=[] if shown else [one for one in hidden if one is not None],
+                hidden=[*filter(None, [known.truth, *known.annotators])],
+                name=known.identity,
+                text=text[0] if text else None,
             )
-        listing = RowListing(most, names, texts, numbers=place, contents=contents)
         found: dict[str, Any] = {"accuracy": self.accuracy, "source": self.confusion}
         found |= {"random_state": self.seed, "listing": listing}
         return gather(self.learner, X, y, y_true=y_true, **found, **options)

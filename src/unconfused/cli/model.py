@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
@@ -31,11 +31,14 @@ from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.uma import UMAClassifier
 
-ROWS_TO_CHOOSE_FROM = 10_000
-"""Rows on disk that settings are chosen on, at most; those whose truth is known come first."""
+MOST_RELABELLED = 10_000
+"""Rows on disk, at most, that are relabelled unasked: a round takes dozens of passes over them."""
 
 CHUNK = 10_000
 """Rows whose lengths are computed at a time: they may be on disk."""
+
+NEARLY_NOTHING = 1e-6
+"""Added to counts, so that those of other classes stay as they are."""
 
 EQUAL_LENGTHS = 0.01
 """Relative difference up to which row norms count as equal."""
@@ -102,7 +105,8 @@ def _enough_rows(task: Task) -> bool:
 
 def make_plan(task: Task, settings: Settings) -> Plan:
     """Make features of the task's columns: for trees if they are asked for, else linear."""
-    settings.refuse_unsuitable(named=task.is_frame)
+    if not task.is_frame:
+        settings.refuse_names()
     learner, for_trees = make_learner(task, settings), settings.learner == "trees"
     if task.is_frame:
         table = task.table.set_axis(task.place)  # messages name rows of the file
@@ -110,7 +114,7 @@ def make_plan(task: Task, settings: Settings) -> Plan:
         model, columns = build_pipeline(table, learner, said, for_trees=for_trees)
         steps, rows = model[:-1], prepare_frame(model, table)
     else:
-        steps, rows, columns = plain_steps(task.table, settings.as_is, for_trees), task.table, None
+        steps, rows, columns = plain_steps(task.table, for_trees), task.table, None
     plan = Plan(steps.steps, learner, steps.fit_transform(rows), columns)
     if for_trees and (why_not := _refusal(task, plan)) is not None:
         way_out = "" if task.is_rectangular else ", or leave such columns out with --ignore"
@@ -127,106 +131,62 @@ def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | Non
     return make_plan(task, replace(settings, learner=Learner.trees))
 
 
-def estimate_for_fit(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate | None:
-    """Return the matrix to pass to the learner; None if the learner determines it."""
-    if task.checked is not None and task.kind == "trusted":
-        from unconfused.review.fit import confusion_of_checked
+def count_labels(task: Task) -> ConfusionEstimate:
+    """Estimate the matrix from votes or trusted rows alone.
 
-        # From verdicts on rows drawn at random, and a guess beside them.
-        given: dict[str, Any] = {"classes": task.classes, "random_state": settings.seed}
-        return confusion_of_checked(plan.rows, task.y, task.verdicts(), **given)
-    if isinstance(plan.learner, UnconfusedClassifier) and task.kind == "nothing":
-        return None
-    if task.kind == "nothing" and (settings.learner == "uma" or settings.smoothing > 0):
-        return _guess(task, plan, settings)
-    if task.kind == "trusted" and settings.smoothing > 0:
-        return count_confusion(task, settings.smoothing)
-    return None
-
-
-def choose_on_sample(task: Task, plan: Plan) -> None:
-    """Choose automatic settings for rows on disk on a sample of them, in memory.
-
-    Only the penalty, the weight of noisy rows and the matrix are chosen. There is no relabelling,
-    because a round would take dozens of passes over the file.
+    Of a class without a trusted row all labels are equally likely.
     """
-    learner = plan.learner
-    if not isinstance(learner, UnconfusedLogisticRegression):
-        return
-    if learner.relabel == "auto":
-        learner.set_params(relabel=0)
-    settings = (learner.l2, learner.noisy_weight, learner.confusion)
-    if not any(isinstance(one, str) for one in settings):
-        return
-    known = task.trusted
-    order = np.random.RandomState(learner.random_state).permutation(len(known))
-    rows = np.sort(order[np.argsort(~known[order], kind="stable")][:ROWS_TO_CHOOSE_FROM])
-    truth = None if task.y_true is None else task.y_true[rows]
-    chosen = clone(learner).set_params(relabel=0).fit(plan.rows[rows], task.y[rows], y_true=truth)
-    learner.set_params(l2=chosen.l2_, noisy_weight=chosen.noisy_weight_)
-    if isinstance(learner.confusion, str):
-        learner.set_params(confusion=getattr(chosen, "guessed_confusion_", None))
-
-
-def count_confusion(task: Task, smoothing: float) -> ConfusionEstimate:
-    """Count the labels of the trusted rows."""
-    assert task.y_true is not None
-    if task.checked is not None:
-        return task.verdicts().confusion(task.y, classes=task.classes, smoothing=smoothing)
-    return from_trusted(
-        task.y_true, task.y, classes=task.classes, smoothing=smoothing, missing_label=None
-    )
-
-
-def estimate_labels(task: Task, settings: Settings) -> ConfusionEstimate:
-    """Estimate the matrix by what is known; from features and labels alone if nothing is."""
+    given: dict[str, Any] = {"classes": task.classes, "missing_label": None}
+    truth: Any = task.y_true
     if task.kind == "votes":
-        return from_annotators(
-            task.y,
-            y_true=task.y_true,
-            classes=task.classes,
-            smoothing=settings.smoothing,
-            missing_label=None,
-        )
-    if task.kind == "trusted":
-        return count_confusion(task, settings.smoothing)
-    return _guess(task, make_plan(task, settings), settings)
+        return from_annotators(task.y, y_true=truth, **given)
+    if task.checked is not None:
+        count = partial(task.verdicts().confusion, task.y, classes=task.classes)
+    else:
+        count = partial(from_trusted, truth, task.y, **given)
+    try:
+        return count()
+    except ValueError as error:
+        found = count(smoothing=NEARLY_NOTHING)
+        unknown, _, _ = str(error).partition(" Check ")
+        warnings.warn(f"{unknown} All labels are taken as equally likely there.", stacklevel=2)
+        return found
 
 
-def _guess(task: Task, plan: Plan, settings: Settings) -> ConfusionEstimate:
-    y = np.asarray(task.y)
-    classes = np.unique(y) if task.classes is None else task.classes
-    return guess_confusion(plan.rows, y, classes, settings.seed, settings.smoothing)
-
-
-def fit_plan(task: Task, plan: Plan, confusion: Any) -> Plan:
+def fit_plan(task: Task, plan: Plan, settings: Settings) -> Plan:
     """Return the plan with its learner fitted."""
     learner = plan.learner
-    if confusion is not None:
-        learner.set_params(confusion=confusion)
+    if task.kind == "nothing" and settings.learner == "uma":
+        y = np.asarray(task.y)
+        classes = np.unique(y) if task.classes is None else task.classes
+        learner.set_params(confusion=guess_confusion(plan.rows, y, classes, settings.seed))
     if task.checked is not None and task.kind != "votes":
         from unconfused.review.fit import fit_checked
 
         # All verdicts are learnt from, those on rows drawn at random are counted.
-        return replace(plan, learner=fit_checked(learner, plan.rows, task.y, task.verdicts()))
-    if plan.on_disk and len(task.place) > ROWS_TO_CHOOSE_FROM:
-        choose_on_sample(task, plan)
+        fitted = fit_checked(
+            learner, plan.rows, task.y, task.verdicts(), random_state=settings.seed
+        )
+        return replace(plan, learner=fitted)
+    many = plan.on_disk and len(task.place) > MOST_RELABELLED
+    if many and getattr(learner, "relabel", None) == "auto":
+        learner.set_params(relabel=0)
     return replace(plan, learner=learner.fit(plan.rows, task.y, y_true=task.y_true))
 
 
-def plain_steps(rows: Any, as_is: bool, for_trees: bool) -> Pipeline:
+def plain_steps(rows: Any, for_trees: bool) -> Pipeline:
     """Return the steps that make features of rows without column names, not fitted."""
     # Trees split gaps off like any value, and need no scales.
-    steps = [("scale", scaler_for(rows, as_is or for_trees))]
+    steps = [("scale", scaler_for(rows, as_is=for_trees))]
     if not sparse.issparse(rows) and not for_trees:
-        steps.insert(0, ("fill", SimpleImputer(strategy="median", keep_empty_features=True)))
+        steps.insert(0, ("fill", SimpleImputer(keep_empty_features=True)))
     return Pipeline(steps)
 
 
-def scaler_for(rows: Any, as_is: bool) -> Any:
+def scaler_for(rows: Any, *, as_is: bool = False) -> Any:
     """Return a scaler for these rows: an identity step if they are to stay as they are."""
     # Unlike "passthrough" the identity checks the number of columns.
-    if as_is or (sparse.issparse(rows) and _of_one_length(rows)):
+    if as_is or _of_one_length(rows):
         return FunctionTransformer(accept_sparse=True)
     return MaxAbsScaler() if sparse.issparse(rows) else StandardScaler()
 
@@ -234,8 +194,8 @@ def scaler_for(rows: Any, as_is: bool) -> Any:
 def _of_one_length(rows: Any) -> bool:
     """Return whether all rows that are not empty have the same norm.
 
-    Then the columns are probably weighted already, as by TF-IDF. Dividing them by their largest
-    entries would give the rarest words the same weight as all others.
+    Then the columns are probably weighted already, as by TF-IDF or an embedding. Dividing them by
+    their largest entries would give the rarest words the same weight as all others.
     """
     # Counts come as integers, small ones whose squares would overflow.
     chunks = (rows[some].astype(np.float64) for some in gen_batches(rows.shape[0], CHUNK))

@@ -63,6 +63,10 @@ class CheckedRows:
         """The truth of the rows that may be counted, None elsewhere."""
         return self.only(np.flatnonzero(self.representative)).y_true
 
+    def at(self, rows: IntArray) -> CheckedRows:
+        """Return the verdicts of some rows."""
+        return CheckedRows(self.y_true[rows], self.probability[rows], self.drawn_by[rows])
+
     def only(self, rows: IntArray) -> CheckedRows:
         """Keep the verdicts on some rows."""
         y_true, probability = self.y_true.copy(), self.probability.copy()

@@ -212,7 +212,6 @@ def to_hugging_face(
             "given" if new is None else "confirmed" if now == old else "corrected"
             for old, now, new in zip(before, after, known, strict=True)
         ]
-        dataset = dataset.remove_columns(label)
     if suggested is not None:
         columns["suggested_label"] = [as_text(one) for one in np.asarray(suggested, object)]
     if posterior is not None:

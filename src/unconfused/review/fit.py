@@ -180,6 +180,5 @@ def _on_some_rows(
     rows = np.arange(len(labels))
     if len(rows) > ROWS_TO_GUESS_FROM:
         rows = np.sort(np.random.RandomState(seed).choice(rows, ROWS_TO_GUESS_FROM, replace=False))
-    some = CheckedRows(checked.y_true[rows], checked.probability[rows], checked.drawn_by[rows])
     X = _safe_indexing(features, rows)
-    return judge_left_out(X, labels[rows], some, classes=classes, random_state=seed)
+    return judge_left_out(X, labels[rows], checked.at(rows), classes=classes, random_state=seed)

@@ -163,7 +163,6 @@ def when_to_stop(
     y: ArrayLike,
     checked: CheckedRows,
     *,
-    order: ArrayLike | None = None,
     more: int = 200,
     stops: int = 4,
     cv: int = 4,
@@ -181,7 +180,6 @@ def when_to_stop(
     model : an estimator of this library, or a Pipeline that ends in one; it is cloned
     X, y : rows and labels
     checked : verdicts; at least 10 must be on rows drawn at random
-    order : the order of all rows' verdicts, such as their times; by default the rows' own order
     more : number of further rows
     stops : points of the curve
     cv : folds of the rows drawn at random
@@ -198,8 +196,6 @@ def when_to_stop(
             "estimate an error."
         )
     known = np.flatnonzero(checked.known)
-    when = known if order is None else np.asarray(order)[known]
-    known = known[np.argsort(when, kind="stable")]
     counts = np.unique(np.linspace(0, len(known), stops + 1).round().astype(int))
     mistakes = np.zeros((len(counts), len(sample)))
     unseen = judge_left_out(

@@ -150,13 +150,12 @@ def _short_names(data: ReportData) -> bool:
 def _matrix(data: ReportData) -> Markup:
     what = "in words" if data.confusion.low is None else "with its interval"
     hint = f"Point at a cell, or move with the arrow keys, to read it {what}."
-    said = f"{data.confusion.source} {data.confusion.quality}".strip()
     return element(
         "div",
         _heat_map(data),
         element("p", hint, class_="readout", id="readout", role="status"),
         _all_classes(data),
-        paragraph(said, "source"),
+        paragraph(data.confusion.source, "source"),
         class_="side",
     )
 

@@ -33,7 +33,7 @@ def estimate(
         "Output file for the matrix, as read by `fit --confusion`.", "C.csv", default=None
     ),
     level: float = opt.level(),
-    settings: Annotated[Settings, without("learner", "l2", "relabel", "max_iter", "as_is")],
+    settings: Annotated[Settings, without("learner", "l2", "relabel", "max_iter")],
     stream: bool | None = opt.stream(),
     scratch: Path | None = opt.scratch(),
     reading: ReadOptions,
@@ -88,24 +88,24 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
     """Return C, the share of wrong labels in words, and notes."""
     from unconfused._columns.kinds import NoFeaturesError
     from unconfused._text.wrong_labels import wrong_labels
-    from unconfused.cli.model import estimate_labels, warnings_as_notes
+    from unconfused.cli.fitting import FittedTask
+    from unconfused.cli.model import count_labels, warnings_as_notes
     from unconfused.cli.summary import basis_of, summarize
 
     known = source.known
     votes = bool(known.annotators) or known.votes is not None
     if votes or (known.truth is None and known.verdicts is None):
-        from unconfused.cli.fitting import FittedTask
-
         try:  # with the features, as `fit` does: both must find the same
             return FittedTask(source).estimate()
         except NoFeaturesError:
             if not votes:
                 raise
-    caught: list[str] = []
+    task, caught = source.open_labels(), list[str]()
+    if task.kind == "nothing":  # there are verdicts, but none can be used
+        return FittedTask(source).estimate()
     with warnings_as_notes(caught):
-        task = source.open_labels()
         source.stage("Estimating the confusion matrix")
-        found = estimate_labels(task, source.settings)
+        found = count_labels(task)
         wrong = found.wrong_labels(basis_of(task))
         if task.checked is not None and task.kind == "trusted":
             counts = task.verdicts().sample_counts(task.y, classes=found.classes)

@@ -70,9 +70,7 @@ def review(
         "--browser/--no-browser", "Open the page in the browser.", default=True
     ),
     hide: list[str] = opt.columns("--hide", "Columns not to show."),
-    settings: Annotated[
-        Settings, without("learner", "smoothing", "relabel", "max_iter", "numbers")
-    ],
+    settings: Annotated[Settings, without("learner", "relabel", "max_iter", "numbers")],
     reading: ReadOptions,
 ) -> None:
     """Check labels one row at a time, in the browser.

@@ -136,13 +136,6 @@ class Settings:
         "algorithm, which has no probabilities.",
         default=opt.Learner.auto,
     )
-    smoothing: float = opt.known(
-        "--smoothing",
-        "With --truth: pseudocount added to every cell of the matrix, for classes without a "
-        "trusted row.",
-        min=0.0,
-        default=0.0,
-    )
     l2: float | None = opt.plain(
         "--l2",
         "L2 penalty (logistic); by default chosen by cross-validation.",
@@ -167,12 +160,6 @@ class Settings:
         "--numbers", "Columns of numbers or dates to use although they look like identifiers."
     )
     ignore: list[str] = opt.columns("--ignore", "Columns not to use as features.")
-    as_is: bool = opt.column(
-        "--as-is",
-        "Do not scale the columns of a file without column names (.svm, .npz). Sparse rows that "
-        "all have the same norm are never scaled.",
-        default=False,
-    )
     seed: int = opt.seed()
 
     def of_file(self, path: Path, reading: ReadOptions) -> Settings:
@@ -187,15 +174,10 @@ class Settings:
 
         return ColumnRoles([*reserved, *self.ignore], self.text, self.categories, self.numbers)
 
-    def refuse_unsuitable(self, *, named: bool) -> None:
-        """Raise if options do not apply to a file with, or without, column names."""
-        if not named and (self.text or self.categories or self.numbers or self.ignore):
+    def refuse_names(self) -> None:
+        """Raise if columns are named, of a file without column names."""
+        if self.text or self.categories or self.numbers or self.ignore:
             raise ValueError(
                 "This file has no column names, so --text, --categories, --numbers and --ignore do "
                 "not apply."
-            )
-        if named and self.as_is:
-            raise ValueError(
-                "--as-is is for files without column names (.svm, .npz); drop it: scaling columns "
-                "that are scaled already is harmless."
             )

@@ -16,7 +16,7 @@ from unconfused._columns.kinds import require_columns
 from unconfused._columns.steps import columns_as_text, prepare_frame
 from unconfused._columns.streamed import ColumnsInBlocks
 from unconfused._files import DataFileError, LabelledRows, find_source
-from unconfused._files.disk_rows import DiskRows, scratch_file
+from unconfused._files.disk_rows import DiskRows
 from unconfused._files.sparse import MOST_FEATURES, iter_svmlight, plain_labels
 from unconfused._files.types import kinds_of
 from unconfused.cli.input.open_task import (
@@ -106,7 +106,6 @@ def open_stream(source: TaskSource) -> tuple[Task, Plan]:
         raise ValueError("Trees need all rows in memory: drop --stream, or use --learner logistic.")
     if is_nameless(source.data, source.reading):
         return _open_svmlight(source)
-    source.settings.refuse_unsuitable(named=True)
     parts = source.parts()
     task, words = open_labels(source, parts)
     source.stage("Looking at the columns")
@@ -152,12 +151,11 @@ def _features(source: TaskSource, parts: Parts, kept: Any, task: Task, words: li
     import pandas as pd
 
     settings = source.settings
-    with scratch_file(source.scratch) as file:
-        names = pd.DataFrame(columns=parts.names)
-        columns = ColumnsInBlocks(names, file, settings.roles(task.reserved))
-        for part in parts(words, kept):
-            columns.add(part)
-        transformer, plan = columns.finish()
+    names = pd.DataFrame(columns=parts.names)
+    columns = ColumnsInBlocks(names, settings.roles(task.reserved))
+    for part in parts(words, kept):
+        columns.add(part)
+    transformer, plan = columns.finish()
     source.stage("Making features")
     learner, steps = make_learner(task, settings), [("columns", transformer)]
     made = Plan(steps, learner, None, plan, on_disk=True)
@@ -174,7 +172,7 @@ ENTRIES = 2**22
 
 def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     settings, known = source.settings, source.known
-    settings.refuse_unsuitable(named=False)
+    settings.refuse_names()
     refuse_names(source.data, known)
     source.stage(f"Reading {source.data.name}")
     rows = source.files.enter_context(DiskRows(source.scratch, is_sparse=True))
@@ -190,7 +188,7 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     task = task_of_rows(source.data, LabelledRows(np.empty((len(y), 0)), y), known)
     source.stage("Scaling")
     matrix = rows.matrix(width, begins=int(0 < lowest < MOST_FEATURES))
-    scaler = scaler_for(matrix, settings.as_is)
+    scaler = scaler_for(matrix)
     if isinstance(scaler, MaxAbsScaler):
         for some in gen_batches(matrix.shape[0], CHUNK):
             scaler.partial_fit(matrix[some])

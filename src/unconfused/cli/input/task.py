@@ -139,13 +139,7 @@ def make_task(
     if not checked.known.any():
         notes.append("No verdict could be used: the truth of no row is known.")
         return replace(task, kind="nothing" if kind == "trusted" else kind, y_true=None)
-    drawn = replace(
-        checked,
-        y_true=checked.y_true[kept],
-        probability=checked.probability[kept],
-        drawn_by=checked.drawn_by[kept],
-    )
-    return replace(task, checked=drawn)
+    return replace(task, checked=checked.at(kept))
 
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")
