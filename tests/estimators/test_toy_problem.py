@@ -38,3 +38,19 @@ def test_uma_beats_the_perceptron_on_the_circle():
     middle = (level >= 4) & (level <= 8)
     assert np.all(mean[middle] < -2 * error[middle]), mean / error
     assert np.all(mean[~middle] <= 2 * error[~middle]), mean / error
+
+
+@pytest.mark.slow
+def test_updates_do_not_end_while_many_small_mistakes_remain():
+    # Mistakes spread over many pairs: no pair stands out by itself, but regions do.
+    C = noise.symmetric(10, 0.7)
+    stopped, to_the_end = [], []
+    for seed in range(10):
+        X, true, weights = datasets.make_circle(1000, random_state=seed, return_weights=True)
+        fresh, answers = datasets.make_circle(4000, weights=weights, random_state=seed + 1000)
+        seen = noise.corrupt_labels(true, C, random_state=seed)
+        for errors, tol in ((stopped, "auto"), (to_the_end, 1e-9)):
+            settings = {"whiten": False, "init": "means", "max_iter": 300, "tol": tol}
+            clf = UMAClassifier(C, **settings).fit(X, seen)
+            errors.append(1 - clf.score(fresh, answers))
+    assert np.mean(stopped) <= 1.35 * np.mean(to_the_end)

@@ -18,7 +18,8 @@ MORE = 16
 """Growth factor of the number of pairs measured per round."""
 
 LEVEL = 0.05
-"""Approximate family-wise error rate: the chance that any empty pair is significant."""
+"""Approximate chance that any region without mistakes is significant, and of each empty pair in one
+that is."""
 
 NO_ROWS = 1e-12
 """Share of the rows below which a mass is rounding error."""
@@ -70,37 +71,36 @@ def sufficient_norms(
         n_measured *= MORE  # one is nearly always enough; if not, many are needed
 
 
-def pair_significance(
-    tables: CellTables, unmixing: Unmixing, total: float
-) -> tuple[FloatArray, BoolArray]:
-    """Test every pair (predicted p, truly q) against label noise.
+def significant_pairs(tables: CellTables, unmixing: Unmixing, total: float) -> BoolArray:
+    """Return whether each pair (predicted p, truly q) holds more rows than label noise explains.
 
     The mass of a pair is an unbiased estimate of how many rows predicted p are truly q. Its
     standard error is that of the label noise given the rows, so with clean labels a single row is
-    significant. `total` is the weight of all rows, in cells or not. Tables may cover only some
-    predicted classes.
+    significant. `total` is the weight of all rows, in cells or not.
 
-    Returns
-    -------
-    The masses divided by their standard errors (infinite without an error), and whether they
-    exceed what label noise explains, at `LEVEL` over all pairs.
+    Where mistakes are spread over many pairs, none of these stands out of all Q (Q - 1). So regions
+    are tested first, for rows of any other class, at `LEVEL` over all Q regions; then the pairs of
+    significant regions, each at `LEVEL`.
     """
     masses, errors = unmixing.masses(tables.counts), unmixing.mass_errors(tables.counts)
-    significance = np.zeros_like(masses)
-    np.divide(masses, errors, out=significance, where=errors > 0)
-    significance[(errors == 0) & (masses > 0)] = np.inf
-    significance[masses <= NO_ROWS * total] = 0.0
-    threshold = significance_threshold(masses.shape[1])
-    # A small number of wrong labels is nearly Poisson, not normal. The next term of the
-    # Cornish-Fisher expansion covers its tail, so that two of them in a small cell do not pass.
-    tail = np.where(errors > 0, (threshold**2 - 1) / 6 * unmixing.largest_noise, 0.0)
-    return significance, (significance > 0) & (masses > threshold * errors + tail)
+    noise = unmixing.largest_noise
+
+    def exceeds(mass: FloatArray, error: FloatArray, level: float) -> BoolArray:
+        threshold = float(-ndtri(level))
+        # A small number of wrong labels is nearly Poisson, not normal. The next term of the
+        # Cornish-Fisher expansion covers its tail, so that two in a small cell do not pass.
+        tail = np.where(error > 0, (threshold**2 - 1) / 6 * noise, 0.0)
+        return np.asarray((mass > NO_ROWS * total) & (mass > threshold * error + tail))
+
+    wrong = tables.counts.sum(axis=1) - np.diagonal(masses)
+    regions = exceeds(wrong, np.diagonal(errors), LEVEL / len(masses))
+    return regions[:, np.newaxis] & exceeds(masses, errors, LEVEL)
 
 
 def pair_noise(
     tables: CellTables, pair: tuple[int, int], norm: float, unmixing: Unmixing, total: float
 ) -> tuple[float, float]:
-    """Return the noise norm and the significance of one pair (see `pair_significance`).
+    """Return the noise norm of one pair, and its mass over the standard error of the mass.
 
     The noise norm is the expected norm of the sampling error of the update vector.
     """
@@ -114,8 +114,3 @@ def pair_noise(
     if mass <= NO_ROWS * total:
         return noise, 0.0
     return noise, mass / error if error > 0 else np.inf
-
-
-def significance_threshold(n_classes: int) -> float:
-    """Return the critical value of the significance, Bonferroni-corrected for all pairs."""
-    return float(-ndtri(LEVEL / (n_classes * (n_classes - 1))))

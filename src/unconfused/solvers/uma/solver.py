@@ -21,7 +21,7 @@ from unconfused.selection import Selection
 from unconfused.solvers.discriminant import WIDE, DiagonalCovariance
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.uma.means import OVERFLOW, start_at_means
-from unconfused.solvers.uma.pairs import pair_noise, pair_significance, sufficient_norms
+from unconfused.solvers.uma.pairs import pair_noise, significant_pairs, sufficient_norms
 from unconfused.solvers.uma.whitening import (
     MOST_CLASSES,
     Whitening,
@@ -256,7 +256,7 @@ class UMA:
             if self.mistakes is not None and contradicted <= self.mistakes:
                 return False
         if self.tol is None and tables is not None:
-            selectable &= pair_significance(tables, unmixing, total)[1]
+            selectable &= significant_pairs(tables, unmixing, total)
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
