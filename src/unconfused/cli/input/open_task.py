@@ -78,19 +78,26 @@ def task_of_table(
 
 def refuse_names(path: Path, known: LabelOptions) -> None:
     """Raise if columns are named of a file without column names."""
+    known.refuse_other_file(())
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
-            f"{path} has no column names: its own labels are used, and --label, --truth, "
-            "--annotators, --votes and --id do not apply. Use a format with column names."
+            f"{path} has no column names: its own labels are used, and --label, --annotators, "
+            "--votes and --id do not apply. --truth takes a file of verdicts, such as "
+            "`corrupt --reveal` writes."
         )
 
 
-def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
-    """Return the task of a file without column names."""
+def task_of_rows(
+    path: Path,
+    rows: LabelledRows,
+    known: LabelOptions,
+    fetch: Callable[[list[int]], Any] | None = None,
+) -> Task:
+    """Return the task of a file without column names; see `checked_in` for `fetch`."""
     refuse_names(path, known)
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known))
+    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known, fetch))
 
 
 def _labels_of(
@@ -157,7 +164,7 @@ def checked_in(
 
     keys = None
     if isinstance(rows, LabelledRows):
-        content, labels, n_rows = rows.X, rows.y, rows.X.shape[0]
+        content, labels, n_rows = fetch or rows.X, rows.y, rows.X.shape[0]
     else:
         content, n_rows = fetch or rows, len(rows)
         labels = None if known.label is None else rows.get(known.label)
