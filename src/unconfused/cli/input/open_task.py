@@ -30,6 +30,7 @@ from unconfused.cli.input.task import (
 )
 from unconfused.cli.options import ReadOptions
 from unconfused.confusion.annotators import refuse_measurements as refuse_measured_votes
+from unconfused.confusion.annotators import refuse_no_votes
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
@@ -207,6 +208,7 @@ def _task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | 
     classes, labels, y_true = _labels_of(answers, table, known, checked)
     votes = np.stack([one.astype(object) for one in labels], axis=1)
     kept = kept_rows(np.logical_or.reduce([present_labels(one) for one in labels]), y_true)
+    refuse_no_votes(votes[kept], classes)
     y = votes_from_wide(votes[kept], classes=classes, annotators=columns, missing_label=None)
     refuse_measured_votes(y)
     reserved = [*dict.fromkeys([*columns, *others])]
