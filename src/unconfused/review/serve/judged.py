@@ -31,8 +31,8 @@ class Judged:
     """A fitted model, the rows as its learner takes them, and what is believed about each, (n, Q).
 
     `posterior` is P(true class | row, label), `alone` what the features say without the label. The
-    lower the entry of a row's label in `ranking`, the sooner to check it. Of `votes`, `observed` is
-    the most frequent.
+    lower the entry of a row's label in `ranking`, the sooner to check it. `matrix` is the C by
+    which `alone` becomes `posterior`; with votes there is none, and `observed` is the majority.
     """
 
     model: Any
@@ -41,7 +41,7 @@ class Judged:
     posterior: FloatArray
     ranking: FloatArray
     alone: FloatArray
-    votes: bool = False
+    matrix: FloatArray | None = None
 
     @property
     def final(self) -> Any:
@@ -84,8 +84,8 @@ class Judged:
         told = ", ".join(f"{names[one]} ({percent(float(self.alone[row, one]))})" for one in top)
         said = [f"By its features alone: {told}."]
         if label >= 0 and best != label:
-            if not self.votes:
-                chance = percent(float(np.asarray(self.final.confusion_)[best, label]))
+            if self.matrix is not None:
+                chance = percent(float(self.matrix[best, label]))
                 said.append(f"{chance} of the rows of {names[best]} are labelled {names[label]}.")
             reasons = self._reasons(row, best, label)
             if reasons:
