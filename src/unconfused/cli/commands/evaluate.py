@@ -266,7 +266,9 @@ def _show(found: NoisyEvaluation, source: str) -> None:
 
 
 def _table(found: NoisyEvaluation) -> Table:
-    table = Table("class", *BY_CLASS)
+    table = Table("class")
+    for column in BY_CLASS:
+        table.add_column(column, no_wrap=True, min_width=len("0.00 0.00-0.00"))
     for place, name in enumerate(found.classes.tolist()):
         cells = []
         for score in (getattr(found, one) for one in BY_CLASS):
