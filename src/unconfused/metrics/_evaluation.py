@@ -257,4 +257,5 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 def _mean(scores: FloatArray) -> FloatArray:
     """Return the mean over the classes whose score is defined."""
-    return np.asarray(np.nansum(scores, axis=-1) / (~np.isnan(scores)).sum(axis=-1))
+    with np.errstate(invalid="ignore"):  # NaN where that is none
+        return np.asarray(np.nansum(scores, axis=-1) / (~np.isnan(scores)).sum(axis=-1))
