@@ -65,7 +65,6 @@ SETTINGS = [
     Setting("ten classes", TEN, PREDICTS_TEN, (0.1,) * 10, 2000, 100, 0),
     Setting("ten classes", TEN, PREDICTS_TEN, (0.1,) * 10, 2000, 100, 500),
     Setting("thirty classes, many rare", MANY, PREDICTS_MANY, MOSTLY_RARE, 2000, 0, 0),
-    Setting("thirty classes, many rare", MANY, PREDICTS_MANY, MOSTLY_RARE, 2000, 2000, 0),
 ]
 
 PAGE = """\
@@ -74,7 +73,9 @@ PAGE = """\
 `metrics.NoisyEvaluation` gives 95 % intervals. The table has the share of them that contain the
 true score, in simulated data where it is known. *C* is known exactly, or was counted on that number
 of other rows. *By class* is the mean over precision, recall, F1, prevalence and the cells of the
-confusion matrix; *width* is the width of the interval of the accuracy.
+confusion matrix; *width* is the width of the interval of the accuracy. Among many classes, some
+have so few rows that noisy labels alone cannot tell whether they occur: the mean recall over the
+classes, the balanced accuracy, then misses them.
 
 Made by `python -m experiments evaluation`: {runs:,} draws per line, so coverages are known to about
 ± {error:.3f}.

@@ -57,9 +57,8 @@ def roughly(number: str) -> str:
     >>> roughly("8 %"), roughly("0 %"), roughly("?"), roughly("< 0.1 %")
     ('About 8 %', '0 %', '?', 'Less than 0.1 %')
     """
-    said = {"<": "Less than", ">": "More than"}.get(number[0])
-    if said is not None:
-        return said + number[1:]
+    if number[0] in "<>":
+        return {"<": "Less", ">": "More"}[number[0]] + f" than{number[1:]}"
     return number if number in (percent(0), "?") else f"About {number}"
 
 

@@ -147,12 +147,11 @@ class NoisyEvaluation:
             raise ValueError("There are no labelled rows (of positive weight) to score against.")
         table = self._joint.estimate
         draws = self._joint.draws(self.n_draws, self.random_state)
-        rng = np.random.default_rng(self.random_state)
-        prior = rng.standard_gamma(0.5, (2, self.n_draws, len(self.classes)))
-        prior, batches = prior / (self.n_noisy + self.n_trusted), []
-        for drawn in draws:
-            batches.append(_scores_of(drawn, table, prior[:, : len(drawn)]))
-            prior = prior[:, len(drawn) :]
+        rng, n_rows = np.random.default_rng(self.random_state), self.n_noisy + self.n_trusted
+        batches = [
+            _scores_of(one, table, rng.standard_gamma(0.5, (2, *one.shape[:2])) / n_rows)
+            for one in draws
+        ]
         for name, value in _scores_of(table, table).items():
             drawn = np.concatenate([one[name] for one in batches])
             setattr(self, name, self._interval(value, drawn))

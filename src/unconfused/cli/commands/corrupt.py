@@ -27,9 +27,6 @@ EXAMPLES = [
     "corrupt pets.csv --label kind --symmetric 0.4 --annotators 3 -o crowd.csv",
 ]
 
-TRUTHS = "_truth.csv"
-"""What replaces the ending of the output, for the truths of rows without column names."""
-
 
 def corrupt(
     data: opt.Data,
@@ -87,7 +84,7 @@ def corrupt(
         check_table_target(output, force=force)
     refuse_target(output, force=force)
     refuse_folder(output)
-    truths = output.with_name(output.stem + TRUTHS) if nameless and reveal else None
+    truths = output.with_name(output.stem + "_truth.csv") if nameless and reveal else None
     if truths is not None:
         refuse_target(truths, force=force)
     # All as it is written: what is not noise must come out as it went in.
@@ -151,13 +148,11 @@ def _write_truths(truth: Any, written: LabelledRows, path: Path, share: float) -
     marks: dict[str, Any] = {"drawn_by": "random", "probability": share, "shown": False}
     cells = zip(known.tolist(), hashes, labels, strict=True)
     path.unlink(missing_ok=True)
-    append_verdicts(
-        path,
-        (
-            Verdict(str(row), seen, as_text(one), "label", as_text(truth[row]), **marks)
-            for row, seen, one in cells
-        ),
+    verdicts = (
+        Verdict(str(row), seen, as_text(one), "label", as_text(truth[row]), **marks)
+        for row, seen, one in cells
     )
+    append_verdicts(path, verdicts)
 
 
 def _add_noise(

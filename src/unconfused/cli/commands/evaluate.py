@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from unconfused._columns.row_hash import beginning_hash
@@ -266,9 +266,7 @@ def _show(found: NoisyEvaluation, source: str) -> None:
 
 
 def _table(found: NoisyEvaluation) -> Table:
-    table = Table("class")
-    for column in BY_CLASS:
-        table.add_column(column, no_wrap=True, min_width=len("0.00 0.00-0.00"))
+    table = Table("class", *(Column(one, min_width=len("0.00 0.00-0.00")) for one in BY_CLASS))
     for place, name in enumerate(found.classes.tolist()):
         cells = []
         for score in (getattr(found, one) for one in BY_CLASS):

@@ -287,8 +287,8 @@ class Session:
         checked = self.checked
         wrong = self.judged.wrong_given(checked.known, checked.y_true != self._labels)
         counted = checked.representative.sum() >= FEWEST_DRAWN
-        by_votes = self.judged.matrix is None  # such a fit has seen the verdicts
-        unseen = None if by_votes else self.judged.wrong
+        # Without a matrix there are votes: the fit saw the verdicts.
+        unseen = None if self.judged.matrix is None else self.judged.wrong
         left = wrong_left(checked, self._labels, unseen if counted else wrong)
         chances = self._coming(wrong)
         return {
