@@ -56,6 +56,16 @@ def test_measurements_are_no_answers():
     assert "these are measurements" in refused("fit", "songs.csv", *LONG, *SETTINGS)
 
 
+def test_indicators_are_no_answers():
+    frame = pd.read_csv("wide.csv")
+    classes = pd.get_dummies(pets()["truth"], dtype=int).add_prefix("is_")
+    frame.join(classes).to_csv("wide.csv", index=False)
+    named = ("fit", "wide.csv", "--annotators", "is_*", "--ignore", "w*,checked,song", *SETTINGS)
+    told = refused(*named)
+    assert "--annotators: this looks like an indicator" in told and "votes_from_wide" not in told
+    succeed(*named, "--classes", "0,1")  # as the message says
+
+
 def test_an_annotator_may_give_every_class_but_few_answers():
     frame = pd.read_csv("wide.csv")
     letters = np.array([chr(97 + i % 26) for i in range(len(frame))])

@@ -189,3 +189,30 @@ def test_rows_without_names_are_corrupted_fitted_and_predicted():
     assert "written as .svm or .npz" in refused(
         "corrupt", "iris.svm", "--symmetric", "0.2", "-o", "noisy.csv"
     )
+
+
+@pytest.mark.parametrize("name", ["noisy.svm", "noisy.npz"])
+def test_truths_of_rows_without_column_names(name):
+    X, y = load_iris(return_X_y=True)
+    X[:, 0] = 0.0  # svmlight writes no zeros, and says nowhere what feature it counts from
+    dump_svmlight_file(X, y.astype(int), "iris.svm", zero_based=False)
+    noise = "corrupt", "iris.svm", "--symmetric", "0.3", "--reveal", "0.3", "-o", name
+    found = succeed_json(*noise)
+    assert found["truth"] == "noisy_truth.csv" and 30 <= found["rows_with_truth"] <= 60
+    assert "exists already" in refused(*noise)
+    told = succeed(*noise, "--force")
+    assert f"fit {name} --truth noisy_truth.csv" in told
+    before, after = read_table("iris.svm").X, read_table(name).X
+    np.testing.assert_array_equal(
+        after.toarray() if name == "noisy.svm" else after, before.toarray()
+    )
+    for stream in ("--stream", "--no-stream"):
+        if name == "noisy.svm" or stream == "--no-stream":
+            fit = "fit", name, "--truth", "noisy_truth.csv", stream, *SETTINGS, "--force"
+            fitted = succeed_json(*fit)
+            n = found["rows_with_truth"]
+            assert f"Based on {n} checked rows" in str(fitted)
+    assert "takes a file of verdicts" in refused("fit", name, "--label", "y", "--force")
+    assert "does not exist" in refused("fit", name, "--truth", "no.csv", "--force")
+    said = refused("predict", "model.skops", name, "--keep", "label", "-o", "p.csv")
+    assert "are called y" in said

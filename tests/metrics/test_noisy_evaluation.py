@@ -189,3 +189,14 @@ def test_bad_input(change, words):
 def test_compare_refuses_other_rows():
     with pytest.raises(ValueError, match="other_predictions has 1"):
         NoisyEvaluation([0, 1], [0, 1], np.eye(2)).compare([0])
+
+
+def test_a_few_rows_of_one_class_among_many_tell_little():
+    """As for a proportion of three rows, however many other classes there are."""
+    truth = np.repeat(np.arange(40), 60)[: 40 * 60 - 57]  # three rows of class 39
+    predictions = np.where(truth == 39, 0, truth)
+    predictions[:2] = 39  # of class 0
+    found = NoisyEvaluation(truth, predictions, y_true=truth)
+    for score in (found.recall, found.precision, found.f1):
+        assert score.value[39] == score.low[39] == 0 and score.high[39] > 0.3
+        assert score.low[5] > 0.9

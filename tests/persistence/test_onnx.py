@@ -151,6 +151,8 @@ def test_text_alone():
     texts = frame_of_columns()["text"].to_numpy(dtype=object)
     model = make_pipeline(TfidfVectorizer(), UMAClassifier(tol=0.0)).fit(texts, Y % 2)
     graph = to_onnx(model, example=texts, text_locale="C.UTF-8")
+    with pytest.raises(ExportError, match=r"pass text_locale='C\.UTF-8'"):
+        to_onnx(model, example=texts, text_locale="xx_XX.UTF-8")
     agrees(model, graph, texts, {"X": texts.reshape(-1, 1)}, tie=1e-6)
 
 

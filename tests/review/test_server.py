@@ -12,11 +12,12 @@ import pytest
 from reviews import animals_session, serving, write_animals
 from scipy import sparse
 
+from unconfused import noise
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
 from unconfused.cli.reviewing import open_session
-from unconfused.review import append_verdicts, read_verdicts
+from unconfused.review import append_verdicts, judge_left_out, read_verdicts
 from unconfused.review.serve.judged import Judged
 from unconfused.review.serve.rows import ReviewRows
 from unconfused.review.serve.session import ReviewError
@@ -294,6 +295,17 @@ def test_cells_are_written_as_people_do():
     expected = {"age": "33", "share": "0.3", "code": "20240531", "seen": "2020-09-18"}
     assert shown == expected | {"text": "ten"}
     assert [cell["name"] for cell in rows.cells(1)] == ["share", "code", "seen", "text"]
+
+
+def test_reasons_lead_to_the_suggestion():
+    """The features alone, and C, give the probability beside which they are shown."""
+    truth = np.random.RandomState(0).randint(3, size=600)
+    X = np.eye(3)[truth] * 2 + np.random.RandomState(1).randn(600, 3)
+    y = noise.corrupt_labels(truth, noise.pairwise(3, 0.3), random_state=2)
+    judged = judge_left_out(X, y)
+    product = judged.alone * judged.matrix[:, y].T
+    product /= product.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(judged.posterior, product, atol=1e-9)
 
 
 def test_a_text_is_not_most_like_one_without_words():

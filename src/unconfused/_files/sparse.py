@@ -59,7 +59,8 @@ def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
         raise DataFileError(f"{path}: svmlight holds numbers as labels; write these as .npz.")
     with os_errors_as(DataFileError), whole_file(path, force=force) as scratch:
         if found == "svmlight":
-            dump_svmlight_file(rows.X, rows.y, str(scratch), zero_based=True)
+            # Counted from 1: a first feature that is 0 in all rows would else be lost on reading.
+            dump_svmlight_file(rows.X, rows.y, str(scratch), zero_based=False)
         else:
             X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
             with scratch.open("wb") as stream:

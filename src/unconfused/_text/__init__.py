@@ -54,9 +54,11 @@ def roughly(number: str) -> str:
 
     Examples
     --------
-    >>> roughly("8 %"), roughly("0 %"), roughly("?")
-    ('About 8 %', '0 %', '?')
+    >>> roughly("8 %"), roughly("0 %"), roughly("?"), roughly("< 0.1 %")
+    ('About 8 %', '0 %', '?', 'Less than 0.1 %')
     """
+    if number[0] in "<>":
+        return {"<": "Less", ">": "More"}[number[0]] + f" than{number[1:]}"
     return number if number in (percent(0), "?") else f"About {number}"
 
 

@@ -25,6 +25,7 @@ OPTIONS = {
     r"(pass )?duplicates='last'": "--duplicates last",
     r"with the delimiter": "with --delimiter",
     r"Say which encoding it has": "Say which it is with --encoding",
+    r"pass text_locale='(.*?)'": r"try --locale \1",
     r"or name the format": "or name it with --format",
     r"name it as text": "name it with --text",
     r"name it as numbers": "name it with --numbers",
@@ -34,6 +35,14 @@ OPTIONS = {
     r"missing_label=None\.": "",
     r"meanwhile (.*); choose another place": r"meanwhile \1; choose another place with --scratch",
     r'\[(data|save)\]"': '[cli]"',  # what the commands need, at once
+    r"\by looks like an": "--annotators: this looks like an",
+    r"Give one label per row, as in classes\[y\.argmax\(axis=1\)\]": (
+        "Write the class of each row into one column, and name it with --label"
+    ),
+    r"say so with confusion\.votes_from_wide\(y\)": "name their classes with --classes",
+    r"or use `unconfused\.confusion\.from_trusted` on the labels themselves": (
+        "or name a column of true labels with --truth"
+    ),
     r"`classes`": "--classes",
     r"Fit with relabel=4": "Fit with --relabel 4",
     r"Pass confusion='auto' to use one\.": "Drop --trust-labels to use one.",

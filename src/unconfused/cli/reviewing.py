@@ -126,7 +126,7 @@ def judge_labels(task: Task, plan: Plan, seed: int, checked: CheckedRows) -> Jud
         learner = fit_checked(plan.learner, plan.rows, y, checked, left_out=left_out)
     return Judged(
         replace(plan, learner=learner).model, plan.rows, left_out.observed, left_out.posterior,
-        left_out.ranking, left_out.probability,
+        left_out.ranking, left_out.alone, left_out.matrix,
     )  # fmt: skip
 
 
@@ -141,4 +141,4 @@ def judge_votes(task: Task, plan: Plan, majority: Any, checked: CheckedRows) -> 
     posterior = np.asarray(learner.label_posterior(plan.rows, task.y))
     alone = np.asarray(learner.predict_proba(plan.rows))
     model = replace(plan, learner=learner).model
-    return Judged(model, plan.rows, codes, posterior, posterior, alone, votes=True)
+    return Judged(model, plan.rows, codes, posterior, posterior, alone)

@@ -210,7 +210,7 @@ def columns_as_votes(
     ValueError: y looks like an indicator matrix: ...
     """
     if not sparse.issparse(y):
-        _refuse_no_votes(np.asarray(y) if hasattr(y, "columns") else label_array(y), classes)
+        refuse_no_votes(np.asarray(y) if hasattr(y, "columns") else label_array(y), classes)
     votes = votes_from_wide(y, classes=classes, missing_label=missing_label)
     refuse_measurements(votes)
     return votes
@@ -254,7 +254,8 @@ def with_truth(
     return replace(votes, label=label, classes=encoded.classes), encoded.truth[: len(gold)]
 
 
-def _refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
+def refuse_no_votes(table: Labels, classes: ArrayLike | None) -> None:
+    """Raise if columns of numbers look like anything but the answers of annotators."""
     if table.ndim != 2 or table.shape[1] < 2 or not table.size or table.dtype.kind not in "biufO":
         return
     if table.dtype.kind == "O" and any(isinstance(entry, str) for entry in table.ravel()):

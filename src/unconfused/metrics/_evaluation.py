@@ -147,7 +147,11 @@ class NoisyEvaluation:
             raise ValueError("There are no labelled rows (of positive weight) to score against.")
         table = self._joint.estimate
         draws = self._joint.draws(self.n_draws, self.random_state)
-        batches = [_scores_of(drawn, table) for drawn in draws]
+        rng, n_rows = np.random.default_rng(self.random_state), self.n_noisy + self.n_trusted
+        batches = [
+            _scores_of(one, table, rng.standard_gamma(0.5, (2, *one.shape[:2])) / n_rows)
+            for one in draws
+        ]
         for name, value in _scores_of(table, table).items():
             drawn = np.concatenate([one[name] for one in batches])
             setattr(self, name, self._interval(value, drawn))
@@ -209,10 +213,14 @@ class NoisyEvaluation:
         )
 
 
-def _scores_of(table: FloatArray, estimate: FloatArray) -> dict[str, FloatArray]:
+def _scores_of(
+    table: FloatArray, estimate: FloatArray, prior: FloatArray | None = None
+) -> dict[str, FloatArray]:
     """Return all scores of tables of (true class, prediction) shares, (..., Q, Q).
 
     Means are over the classes that occur by the `estimate`: a simulated table shows all classes.
+    Scores by class count the shares of the `prior` as hits and misses of each class, (2, ..., Q).
+    The prior of a table of many classes is next to nothing for a ratio of two rare ones.
     """
     occurs = estimate.sum(axis=-1) > NOTHING
     shown = occurs | (estimate.sum(axis=-2) > NOTHING)
@@ -220,7 +228,7 @@ def _scores_of(table: FloatArray, estimate: FloatArray) -> dict[str, FloatArray]
     prevalence, predicted = table.sum(axis=-1), table.sum(axis=-2)
     precision = np.nan_to_num(_ratio(hits, predicted))
     recall, f1 = _ratio(hits, prevalence), _ratio(2 * hits, prevalence + predicted)
-    return {
+    scores = {
         "accuracy": np.asarray(hits.sum(axis=-1)),
         "balanced_accuracy": _mean(recall[..., occurs]),
         "precision": precision,
@@ -231,6 +239,12 @@ def _scores_of(table: FloatArray, estimate: FloatArray) -> dict[str, FloatArray]
         "confusion_matrix": table,
         "prevalence": prevalence,
     }
+    if prior is not None:
+        right, both = hits + prior[0], prior.sum(axis=0)
+        scores["precision"] = np.nan_to_num(_ratio(right, predicted + both))
+        scores["recall"] = _ratio(right, prevalence + both)
+        scores["f1"] = _ratio(2 * right, prevalence + predicted + prior[0] + both)
+    return scores
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -242,4 +256,5 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 def _mean(scores: FloatArray) -> FloatArray:
     """Return the mean over the classes whose score is defined."""
-    return np.asarray(np.nansum(scores, axis=-1) / (~np.isnan(scores)).sum(axis=-1))
+    with np.errstate(invalid="ignore"):  # NaN where that is none
+        return np.asarray(np.nansum(scores, axis=-1) / (~np.isnan(scores)).sum(axis=-1))

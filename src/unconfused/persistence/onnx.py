@@ -19,6 +19,9 @@ from unconfused.estimators._base import LinearClassifier, SoftmaxClassifier
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.persistence.checks import ExportError, refuse_unfitted
 
+PLAIN_LOCALE = "C.UTF-8"
+"""Converts text as US English does, on machines that do not have that."""
+
 WORDS = r"[\p{L}\p{N}_]{2,}"
 """scikit-learn's usual words; left to itself, skl2onnx takes letters of English only."""
 
@@ -102,6 +105,11 @@ def to_onnx(
     except (ExportError, ImportError):
         raise
     except Exception as error:  # every converter has its own way of giving up
+        if "::Locale" in str(error):
+            raise ExportError(
+                f"The graph converts text to lower case by the locale {text_locale or 'en_US'}, "
+                f"which this machine does not have; pass text_locale='{PLAIN_LOCALE}'."
+            ) from error
         raise ExportError(_why([*steps, last], error)) from error
     if path is not None:
         with os_errors_as(ExportError), whole_file(path, force=force) as scratch:

@@ -70,6 +70,17 @@ class LeftOut:
         some = self.observed != MISSING
         return through_matrix(self.probability[some], self.observed[some])
 
+    @cached_property
+    def alone(self) -> FloatArray:
+        """(n, Q), P(true class | row), whatever the label: what `posterior` combines with it."""
+        some = (self.observed != MISSING).any()
+        return self._model.apply(self.probability) if some else self.probability
+
+    @property
+    def matrix(self) -> FloatArray | None:
+        """(Q, Q), C as it enters `posterior`; None if there are no labels."""
+        return self._model.matrix if (self.observed != MISSING).any() else None
+
     @property
     def wrong(self) -> FloatArray:
         """(n,), probability that each label is wrong; 0 where there is none."""

@@ -11,6 +11,7 @@ import typer
 
 from unconfused._atomic import refuse_folder, refuse_target
 from unconfused._columns.kinds import require_columns
+from unconfused._files import LabelledRows
 from unconfused._files.types import clean_name
 from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
@@ -43,7 +44,8 @@ def corrupt(
     confusion: Path | None = opt.plain("--confusion -c", "Confusion matrix of the noise.", "C.csv"),
     reveal: float = opt.plain(
         "--reveal",
-        "Share of rows that keep their true label; by default the column is dropped.",
+        "Share of rows that keep their true label; by default the column is dropped. For .svm and "
+        ".npz, these labels are written to a file for `fit --truth`.",
         min=0.0,
         max=1.0,
         default=0.0,
@@ -71,9 +73,9 @@ def corrupt(
         raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
     refuse_same_target(data, output)
     nameless = is_nameless(data, reading)
-    if nameless and (label or column or reveal or annotators > 1):
+    if nameless and (label or column or annotators > 1):
         raise typer.BadParameter(
-            f"{data} has no column names and one label per row: --label, --column, --reveal and "
+            f"{data} has no column names and one label per row: --label, --column and "
             "--annotators do not apply."
         )
     if not nameless and label is None:
@@ -82,6 +84,9 @@ def corrupt(
         check_table_target(output, force=force)
     refuse_target(output, force=force)
     refuse_folder(output)
+    truths = output.with_name(output.stem + "_truth.csv") if nameless and reveal else None
+    if truths is not None:
+        refuse_target(truths, force=force)
     # All as it is written: what is not noise must come out as it went in.
     table = rows = reading.table(data, [label] if label else [])
     if nameless:  # the noisy labels take the place of the true ones
@@ -102,27 +107,52 @@ def corrupt(
     if nameless:
         from unconfused._files.sparse import write_rows
 
-        rows = replace(rows, y=narrow(noisy.pop(base).to_numpy()))
+        rows = replace(rows, y=narrow(noisy[base].to_numpy()))
         write_rows(rows, output, force=force)
+        if truths is not None:
+            _write_truths(
+                noisy[label], replace(reading, format=None).table(output, []), truths, reveal
+            )
     else:
         write_table(noisy, output, force=force)
     known = int(noisy[label].notna().sum()) if reveal > 0 else 0
     if as_json:
         found = {"output": str(output), "rows": len(table), "wrong_share": wrong}
-        print_json(found | ({} if nameless else {"columns": names, "rows_with_truth": known}))
+        found |= {} if nameless else {"columns": names}
+        found |= {} if truths is None else {"truth": str(truths)}
+        print_json(found | {"rows_with_truth": known})
         return
     where = f"column {names[0]!r}" if len(names) == 1 else f"{names[0]} to {names[-1]}"
     what = f" --label {names[0]}" if len(names) == 1 else f" --annotators {','.join(names)}"
     if nameless:
         where, what = str(output), ""
+    kept = label if truths is None else truths
     out = console()
     out.print(f"{100 * wrong:.1f} % of the labels in {where} are wrong.", style="bold")
     if known:
-        out.print(f"{known:,} of {len(noisy):,} rows keep their truth in {label!r}.")
+        out.print(f"{known:,} of {len(noisy):,} rows keep their truth in {str(kept)!r}.")
     elif not nameless:
         out.print(f"The truth ({label!r}) is left out.")
     out.print(f"Data: {output}")
-    out.print(f"Next: unconfused fit {output}{what}{f' --truth {label}' if known else ''}")
+    out.print(f"Next: unconfused fit {output}{what}{f' --truth {kept}' if known else ''}")
+
+
+def _write_truths(truth: Any, written: LabelledRows, path: Path, share: float) -> None:
+    """Write the known truths of rows as verdicts, which need no column names."""
+    from unconfused._columns.row_hash import row_hashes
+    from unconfused.review.checked import as_text
+    from unconfused.review.verdicts import Verdict, append_verdicts
+
+    known = np.flatnonzero(truth.notna())
+    labels, hashes = np.asarray(written.y)[known], row_hashes(written.X[known])
+    marks: dict[str, Any] = {"drawn_by": "random", "probability": share, "shown": False}
+    cells = zip(known.tolist(), hashes, labels, strict=True)
+    path.unlink(missing_ok=True)
+    verdicts = (
+        Verdict(str(row), seen, as_text(one), "label", as_text(truth[row]), **marks)
+        for row, seen, one in cells
+    )
+    append_verdicts(path, verdicts)
 
 
 def _add_noise(

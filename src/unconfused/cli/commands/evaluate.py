@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from unconfused._columns.row_hash import beginning_hash
@@ -16,7 +16,7 @@ from unconfused.cli.commands.predict import Prediction
 from unconfused.cli.console import Stages, console, print_json, say_notes
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.matrix_file import labelled, read_matrix
-from unconfused.cli.input.task import common_labels
+from unconfused.cli.input.task import common_labels, narrow
 from unconfused.cli.options import ReadOptions, is_nameless
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def evaluate(
         raise ValueError(
             f"Name the column with the labels{called} by --label, or by --truth if they are right."
         )
-    label = known.label
+    all_clean, label = label is None, known.label
     loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
     if not is_nameless(data, reading):
         there = reading.first_row(data).columns
@@ -102,6 +102,8 @@ def evaluate(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
     )
     y, y_true, predicted = given
+    if all_clean and confusion is None:
+        classes = _with_unknown(classes, y_true)
     _refuse_other_labels([*y.tolist(), *y_true.tolist()], classes)
     found = NoisyEvaluation(
         y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
@@ -197,6 +199,19 @@ def _with_matrix(
     return given, np.unique(classes), matrix
 
 
+def _with_unknown(classes: Any, y_true: Any) -> Any:
+    """Add true classes that the model cannot predict, if it knows others of them."""
+    true = list(dict.fromkeys(one for one in y_true.tolist() if one is not None and one == one))
+    new = [one for one in true if one not in classes.tolist()]
+    if not new or len(new) == len(true):
+        return classes
+    shown = ", ".join(map(repr, new[:5])) + ", ..." * (len(new) > 5)
+    say_notes(
+        [f"The model was not fitted to these classes, so it is always wrong on them: {shown}."]
+    )
+    return narrow(np.sort(np.array([*classes.tolist(), *new], dtype=object)))
+
+
 def _refuse_other_labels(labels: list[Any], classes: Any) -> None:
     """Raise if labels are neither classes nor missing."""
     known = {*classes.tolist(), None}
@@ -251,7 +266,7 @@ def _show(found: NoisyEvaluation, source: str) -> None:
 
 
 def _table(found: NoisyEvaluation) -> Table:
-    table = Table("class", *BY_CLASS)
+    table = Table("class", *(Column(one, min_width=len("0.00 0.00-0.00")) for one in BY_CLASS))
     for place, name in enumerate(found.classes.tolist()):
         cells = []
         for score in (getattr(found, one) for one in BY_CLASS):

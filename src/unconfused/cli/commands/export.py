@@ -11,9 +11,6 @@ from unconfused.cli.errors import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
 
-PLAIN_LOCALE = "C.UTF-8"
-"""Used for text where the machine has no US English, which is what graphs ask for by default."""
-
 DOUBLE = 11
 """ONNX's number for the type."""
 
@@ -40,7 +37,7 @@ def export(
     check_target(target, [".onnx"], force=force)
     from unconfused import load
     from unconfused.persistence.checks import ExportError
-    from unconfused.persistence.onnx import export_obstacle, to_onnx
+    from unconfused.persistence.onnx import PLAIN_LOCALE, export_obstacle, to_onnx
     from unconfused.persistence.onnx_check import example_rows
 
     loaded = load(model)
@@ -50,13 +47,8 @@ def export(
     try:
         graph = to_onnx(loaded, target, **given, text_locale=locale)
     except ExportError as error:
-        if "locale" not in str(error):
+        if locale is not None or "text_locale" not in str(error):
             raise
-        if locale is not None:
-            raise ExportError(
-                "The graph needs a locale to convert text to lower case, and this machine does "
-                f"not have {locale}. Try --locale {PLAIN_LOCALE}."
-            ) from None
         graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
     _tell(graph, target, as_json, locale)
 
@@ -74,5 +66,5 @@ def _tell(graph: Any, target: Path, as_json: bool, locale: str | None) -> None:
     dates = [one.name for one in graph.graph.input if one.type.tensor_type.elem_type == DOUBLE]
     if dates:
         console().print(f"Dates ({', '.join(dates)}) go in as days since 1970-01-01, as doubles.")
-    if locale == PLAIN_LOCALE:
+    if locale is not None:
         console().print(f"Text is converted to lower case by the locale {locale}.")

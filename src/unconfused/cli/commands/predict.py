@@ -51,7 +51,8 @@ def predict(
     from unconfused import load
 
     asked = Prediction(load(model), split_names(keep), proba)
-    refuse_clash("--keep", asked.keep, asked.made())
+    if not is_nameless(data, reading):
+        refuse_clash("--keep", asked.keep, asked.made())
     shares: Counter[str] = Counter()
     with open_table(output, force=force, escape=escape) as append, Stages() as stage:
         stage(f"Labelling {data.name}")
@@ -110,8 +111,8 @@ class Prediction:
         if self.keep:
             if self.keep != [OWN_LABELS] or rows.y is None:
                 raise ValueError(
-                    f"{path} has no column names: only its own labels, if it has any, can be "
-                    f"named, {OWN_LABELS} (--keep {OWN_LABELS}, `evaluate --truth {OWN_LABELS}`)."
+                    f"{path} has no column names: its own labels, if it has any, are called "
+                    f"{OWN_LABELS} (--keep {OWN_LABELS}, `evaluate --truth {OWN_LABELS}`)."
                 )
             kept = pd.DataFrame({OWN_LABELS: rows.y})
         if X.shape[1] > width:

@@ -30,6 +30,7 @@ from unconfused.cli.input.task import (
 )
 from unconfused.cli.options import ReadOptions
 from unconfused.confusion.annotators import refuse_measurements as refuse_measured_votes
+from unconfused.confusion.annotators import refuse_no_votes
 from unconfused.confusion.votes import votes_from_long, votes_from_wide
 
 if TYPE_CHECKING:
@@ -78,19 +79,26 @@ def task_of_table(
 
 def refuse_names(path: Path, known: LabelOptions) -> None:
     """Raise if columns are named of a file without column names."""
+    known.refuse_other_file(())
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
-            f"{path} has no column names: its own labels are used, and --label, --truth, "
-            "--annotators, --votes and --id do not apply. Use a format with column names."
+            f"{path} has no column names: its own labels are used, and --label, --annotators, "
+            "--votes and --id do not apply. --truth takes a file of verdicts, such as "
+            "`corrupt --reveal` writes."
         )
 
 
-def task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
-    """Return the task of a file without column names."""
+def task_of_rows(
+    path: Path,
+    rows: LabelledRows,
+    known: LabelOptions,
+    fetch: Callable[[list[int]], Any] | None = None,
+) -> Task:
+    """Return the task of a file without column names; see `checked_in` for `fetch`."""
     refuse_names(path, known)
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known))
+    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known, fetch))
 
 
 def _labels_of(
@@ -157,7 +165,7 @@ def checked_in(
 
     keys = None
     if isinstance(rows, LabelledRows):
-        content, labels, n_rows = rows.X, rows.y, rows.X.shape[0]
+        content, labels, n_rows = fetch or rows.X, rows.y, rows.X.shape[0]
     else:
         content, n_rows = fetch or rows, len(rows)
         labels = None if known.label is None else rows.get(known.label)
@@ -200,6 +208,7 @@ def _task_of_annotators(table: Any, known: LabelOptions, checked: CheckedRows | 
     classes, labels, y_true = _labels_of(answers, table, known, checked)
     votes = np.stack([one.astype(object) for one in labels], axis=1)
     kept = kept_rows(np.logical_or.reduce([present_labels(one) for one in labels]), y_true)
+    refuse_no_votes(votes[kept], classes)
     y = votes_from_wide(votes[kept], classes=classes, annotators=columns, missing_label=None)
     refuse_measured_votes(y)
     reserved = [*dict.fromkeys([*columns, *others])]

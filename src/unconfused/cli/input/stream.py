@@ -176,18 +176,21 @@ def _open_svmlight(source: TaskSource) -> tuple[Task, Plan]:
     refuse_names(source.data, known)
     source.stage(f"Reading {source.data.name}")
     rows = source.files.enter_context(DiskRows(source.scratch, is_sparse=True))
-    labels, lowest, width = [], MOST_FEATURES, 0
+    labels, kept, lowest, width = [], list[bool](), MOST_FEATURES, 0
     for X, y in iter_svmlight(find_source(source.data, source.reading.format)):
-        rows.append(X[[one is not None for one in label_texts(y, known.missing)]])
+        present = [one is not None for one in label_texts(y, known.missing)]
+        rows.append(X[present])
         labels.append(y)
+        kept += present
         lowest, width = X.indices.min(initial=lowest), max(width, X.shape[1])
         source.stage.rows(len(y))
     if not labels:
         raise DataFileError(f"{source.data}: it holds no rows.")
     y = plain_labels(np.concatenate(labels))
-    task = task_of_rows(source.data, LabelledRows(np.empty((len(y), 0)), y), known)
+    matrix, place = rows.matrix(width, begins=int(0 < lowest < MOST_FEATURES)), np.cumsum(kept) - 1
+    no_columns = LabelledRows(np.empty((len(y), 0)), y)
+    task = task_of_rows(source.data, no_columns, known, lambda wanted: matrix[place[wanted]])
     source.stage("Scaling")
-    matrix = rows.matrix(width, begins=int(0 < lowest < MOST_FEATURES))
     scaler = scaler_for(matrix)
     if isinstance(scaler, MaxAbsScaler):
         for some in gen_batches(matrix.shape[0], CHUNK):

@@ -30,9 +30,9 @@ REASONS = 4
 class Judged:
     """A fitted model, the rows as its learner takes them, and their probabilities, (n, Q).
 
-    `posterior` is P(true class | row, label), `alone` P(true class | row). Rows are checked in
-    ascending order of the entry of their label in `ranking`. Of `votes`, `observed` is the most
-    frequent.
+    `posterior` is P(true class | row, label), `alone` what the features say without the label. Rows
+    are checked in ascending order of the entry of their label in `ranking`. `matrix` is the C by
+    which `alone` becomes `posterior`; with votes there is none, and `observed` is the majority.
     """
 
     model: Any
@@ -41,7 +41,7 @@ class Judged:
     posterior: FloatArray
     ranking: FloatArray
     alone: FloatArray
-    votes: bool = False
+    matrix: FloatArray | None = None
 
     @property
     def final(self) -> Any:
@@ -84,8 +84,8 @@ class Judged:
         told = ", ".join(f"{names[one]} ({percent(float(self.alone[row, one]))})" for one in top)
         said = [f"By its features alone: {told}."]
         if label >= 0 and best != label:
-            if not self.votes:
-                chance = percent(float(np.asarray(self.final.confusion_)[best, label]))
+            if self.matrix is not None:
+                chance = percent(float(self.matrix[best, label]))
                 said.append(f"{chance} of the rows of {names[best]} are labelled {names[label]}.")
             reasons = self._reasons(row, best, label)
             if reasons:

@@ -287,7 +287,8 @@ class Session:
         checked = self.checked
         wrong = self.judged.wrong_given(checked.known, checked.y_true != self._labels)
         counted = checked.representative.sum() >= FEWEST_DRAWN
-        unseen = None if self.judged.votes else self.judged.wrong  # votes: the fit saw the verdicts
+        # Without a matrix there are votes: the fit saw the verdicts.
+        unseen = None if self.judged.matrix is None else self.judged.wrong
         left = wrong_left(checked, self._labels, unseen if counted else wrong)
         chances = self._coming(wrong)
         return {
