@@ -22,7 +22,7 @@ from unconfused.confusion.estimation.class_probabilities import (
     guess_counts,
     unmix_probabilities,
 )
-from unconfused.confusion.estimation.pooled import shrink_to_symmetric
+from unconfused.confusion.estimation.pooled import even_errors, shrink_to_symmetric
 
 Criterion = Literal["posterior", "self_confidence"]
 
@@ -68,6 +68,29 @@ def judge_labels(
     if criterion is None and not model_helps(model, some, labels):
         return LabelScores(probability, "self_confidence")
     return LabelScores(model.posterior(probability, observed), "posterior")
+
+
+def guessed_posterior(probability: FloatArray, observed: IntArray, counted: IntArray) -> FloatArray:
+    """Return P(true class | x, label), (n, Q), from out-of-fold P(label | x).
+
+    C is guessed from the rows `counted`. If it does not make their labels clearly likelier, errors
+    are taken to be as frequent in every class, and as often any other label. With two classes this
+    ranks labels exactly as self-confidence does.
+
+    Examples
+    --------
+    >>> probability = np.array([[0.7, 0.3], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]])
+    >>> observed = np.array([0, 0, 0, 1])
+    >>> guessed_posterior(probability, observed, np.arange(4)).argmax(axis=1)
+    array([0, 1, 0, 1])
+    """
+    some, labels = probability[counted], observed[counted]
+    matrix, counts = estimate_counts(some, labels)
+    model = ClassProbabilities.of(some, matrix).calibrated(some, labels)
+    if not model_helps(model, some, labels):
+        even = ClassProbabilities.of(some, even_errors(counts))
+        model = even.calibrated(some, labels, shifts=False)
+    return model.posterior(probability, observed)
 
 
 def through_matrix(probability: FloatArray, observed: IntArray) -> ClassProbabilities:
