@@ -10,6 +10,7 @@ shifted: three kinds of numbers, which make the labels, seen through C, as likel
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -104,8 +105,8 @@ def unmix_probabilities(probability: FloatArray, matrix: FloatArray) -> FloatArr
     array([[1., 0.]])
     """
     n_classes = len(matrix)
-    precision = np.float32 if n_classes >= WIDE else np.float64
-    probability, matrix = (np.asarray(a, dtype=precision) for a in (probability, matrix))
+    precision: Any = np.float32 if n_classes >= WIDE else np.float64
+    probability, matrix = np.asarray(probability, precision), np.asarray(matrix, precision)
     truth = np.full((len(probability), n_classes), 1.0 / n_classes, dtype=precision)
     for _ in range(UNMIXING_STEPS):
         ratio = probability / np.maximum(truth @ matrix, 1e-12)
