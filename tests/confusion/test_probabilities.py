@@ -214,15 +214,13 @@ def test_even_errors_of_two_classes_rank_labels_as_self_confidence_does():
     assert (np.diff(own) >= -1e-9).all()
 
 
-def test_a_guess_that_labels_do_not_support_gives_way_to_even_errors(monkeypatch):
+def test_a_hedged_posterior_knows_how_many_labels_are_wrong():
     y, probability = two_classes()
-    monkeypatch.setattr(label_quality, "model_helps", lambda *args: False)
-    posterior = label_quality.guessed_posterior(probability, y, np.arange(len(y)))
     rows = np.arange(len(y))
-    order = np.argsort(posterior[rows, y], kind="stable")
-    assert (np.diff(probability[order, y[order]]) >= -1e-9).all()
+    posterior = label_quality.hedged_posterior(probability, y, rows)
     # Unlike 1 - P(label | x), which counts the mistakes that a model of noisy labels expects.
-    assert abs(1 - posterior[rows, y].mean() - 0.2) < abs(1 - probability[rows, y].mean() - 0.2)
+    wrong, unlikely = (1 - table[rows, y].mean() for table in (posterior, probability))
+    assert 1.5 * abs(wrong - 0.2) < abs(unlikely - 0.2)
 
 
 def test_a_mistake_that_was_never_counted_is_possible():
