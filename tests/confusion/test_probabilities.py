@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from unconfused import ConfusionWarning, confusion, noise
 from unconfused.confusion import _probability_table
-from unconfused.confusion.estimation import class_probabilities
+from unconfused.confusion.estimation import class_probabilities, label_quality
 
 NAMES = np.array([f"d{k}" for k in range(10)])
 
@@ -198,3 +198,36 @@ def test_other_values_of_predicts_are_refused():
         confusion.from_probabilities([[0.5, 0.5]], ["a"], predicts="truth")
     with pytest.raises(ValueError, match="'auto' or None; got 'class'"):
         confusion.rank_from_probabilities([[0.5, 0.5]], ["a"], "class")
+
+
+def two_classes():
+    X, truth = make_blobs(400, centers=[[-1.0, 0.0], [1.0, 0.0]], random_state=0)
+    y = noise.corrupt_labels(truth, noise.symmetric(2, 0.2), random_state=0)
+    return y, cross_val_predict(GaussianNB(), X, y, method="predict_proba")
+
+
+def test_even_errors_of_two_classes_rank_labels_as_self_confidence_does():
+    y, probability = two_classes()
+    issues = confusion.rank_from_probabilities(probability, y, noise.symmetric(2, 0.2))
+    assert issues.criterion == "posterior"
+    own = probability[issues.row, y[issues.row]]
+    assert (np.diff(own) >= -1e-9).all()
+
+
+def test_a_hedged_posterior_knows_how_many_labels_are_wrong():
+    y, probability = two_classes()
+    rows = np.arange(len(y))
+    posterior = label_quality.hedged_posterior(probability, y, rows)
+    # Unlike 1 - P(label | x), which counts the mistakes that a model of noisy labels expects.
+    wrong, unlikely = (1 - table[rows, y].mean() for table in (posterior, probability))
+    assert 1.5 * abs(wrong - 0.2) < abs(unlikely - 0.2)
+
+
+def test_a_mistake_that_was_never_counted_is_possible():
+    counted = confusion.from_trusted([0] * 6 + [1] * 6, [0] * 6 + [1, 1, 1, 1, 0, 0])
+    assert counted.matrix[0, 1] == 0
+    probability = np.array([[0.999, 0.001], [0.1, 0.9]])
+    found = confusion.label_posterior(
+        probability, [1, 1], counted, predicts="class", calibrate=False
+    )
+    assert 0.5 < found[0, 0] < 1

@@ -14,12 +14,17 @@ from unconfused._labels import MISSING, encode_labels, label_array, sorted_class
 from unconfused._matrix import ConfusionWarning
 from unconfused._matrix_labels import (
     align_confusion,
+    aligned_counts,
     confusion_classes,
     confusion_labels,
     own_labels,
 )
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.confusion.estimation.class_probabilities import ClassProbabilities, estimate_counts
+from unconfused.confusion.estimation.class_probabilities import (
+    ClassProbabilities,
+    estimate_counts,
+    even_out,
+)
 
 Predicts = Literal["label", "class"]
 
@@ -66,17 +71,31 @@ class ProbabilityTable:
         return estimate_counts(probability, observed, of_labels=self.of_labels)
 
     def align(self, confusion: Any, order: ArrayLike | None) -> FloatArray:
-        """Return a matrix in the order of the sorted classes and labels."""
+        """Return a matrix in the order of the sorted classes and labels.
+
+        One that was counted is shrunk as far as its counts allow: a mistake that was never counted
+        is unlikely, not impossible.
+        """
         labels = confusion_labels(confusion)
         classes = self.columns if labels is None else confusion_classes(confusion)
         assert classes is not None
-        return align_confusion(confusion, classes, order, labels)
+        matrix = align_confusion(confusion, classes, order, labels)
+        counts = aligned_counts(confusion, classes) if labels is None else None
+        return matrix if counts is None else even_out(counts.sum(axis=1, keepdims=True) * matrix)
 
-    def model(self, matrix: FloatArray, calibrate: bool = True) -> ClassProbabilities:
-        """Return what turns blocks into probabilities of the true classes, through C."""
+    def model(
+        self, matrix: FloatArray, calibrate: bool = True, guessed: bool = False
+    ) -> ClassProbabilities:
+        """Return what turns blocks into probabilities of the true classes, through C.
+
+        Probabilities of labels come from a model of these labels, and have the right class shares;
+        only a guessed C could make them wrong. Those of classes may come from other rows.
+        """
         probability, observed = self.sample()
         model = ClassProbabilities.of(probability, matrix, of_labels=self.of_labels)
-        return model.calibrated(probability, observed) if calibrate and len(observed) else model
+        if not (calibrate and len(observed)):
+            return model
+        return model.calibrated(probability, observed, guessed or not self.of_labels)
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Return checked blocks of rows, one after the other."""

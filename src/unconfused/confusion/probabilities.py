@@ -8,7 +8,7 @@ import numpy as np
 
 from unconfused._arguments import check_not_negative
 from unconfused._labels import MISSING
-from unconfused._matrix_labels import confusion_labels
+from unconfused._matrix_labels import confusion_labels, is_guess
 from unconfused._typing import ArrayLike, FloatArray
 from unconfused.confusion._probability_table import Predicts, read_probabilities
 from unconfused.confusion.estimate import ConfusionEstimate, refuse_uncounted
@@ -114,7 +114,7 @@ def label_posterior(
         pred_probs, y, predicts, confusion=confusion, classes=classes, missing_label=missing_label
     )
     matrix = table.align(confusion, classes)
-    model = table.model(matrix, calibrate)
+    model = table.model(matrix, calibrate, is_guess(confusion))
     shape = (len(table.observed), len(matrix))
     found = np.empty(shape) if out is None else out
     if found.shape != shape:
@@ -178,7 +178,7 @@ def rank_from_probabilities(
             "A label that is no class is neither right nor wrong, so there is nothing to rank with "
             "a rectangular matrix: use confusion.label_posterior."
         )
-    model = table.model(matrix)
+    model = table.model(matrix, guessed=confusion is None or is_guess(confusion))
     plain = confusion is None and table.of_labels and not model_helps(model, *table.sample())
     n_rows = len(table.observed)
     own, best, leads = np.empty(n_rows), np.empty(n_rows, dtype=np.intp), np.empty(n_rows, bool)

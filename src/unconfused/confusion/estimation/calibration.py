@@ -13,6 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import softmax
 
 from unconfused._typing import FloatArray, IntArray
+from unconfused.confusion.estimation.fisher_scoring import maximize_likelihood
 from unconfused.engines.base import logarithms, posterior
 
 LARGEST_POWER = 20.0
@@ -168,9 +169,10 @@ def calibrate(
     `logs` are out of fold, (n, Q), `evidence` is P(observation | true class), (n, Q); `start` is a
     calibration near the one sought, `power` the exponent if it is known.
     """
+    counted = np.flatnonzero(weight > 0)
     # Rows are in no order that matters here, or their numbers spread over all of it.
-    step = max(1, len(logs) // ROWS_FOR_THE_POWER)
-    logs, evidence, weight = logs[::step], evidence[::step], weight[::step]
+    some = counted[:: max(1, len(counted) // ROWS_FOR_THE_POWER)]
+    logs, evidence, weight = logs[some], evidence[some], weight[some]
     total, n_classes = float(weight.sum()), logs.shape[1]
     if total <= 0:
         return Calibration(1.0, np.zeros(n_classes))
@@ -186,25 +188,23 @@ def calibrate(
         mixed = (1 - floor) * probability + floor / n_classes
         around = (np.log(mixed) if zeros else logs) - shares
         value, slope = evidence_loss(power * around + (shares + moved), evidence, weight)
-        value += PRECISION_OF_SHARES * float(moved @ moved) / 2
-        by_power = power * float(np.einsum("iq,iq", slope, around))
-        slopes = [by_power, *(slope.sum(axis=0) + PRECISION_OF_SHARES * moved)]
+        slopes = [power * np.einsum("iq,iq->i", slope, around), slope]
         if zeros:
-            by_floor = np.einsum("iq,iq", slope, (1 / n_classes - probability) / mixed)
+            by_floor = np.einsum("iq,iq->i", slope, (1 / n_classes - probability) / mixed)
             slopes.append(power * floor * by_floor)
-        return value / total, np.array(slopes) / total
+        return value, np.column_stack(slopes)
 
     smallest, first, largest = np.log(FLOORS)
     known = None if power is None else np.log(power)
     limits = [(-np.log(LARGEST_POWER), np.log(LARGEST_POWER)) if known is None else (known, known)]
     limits += [(-LARGEST_SHIFT, LARGEST_SHIFT)] * n_classes + [(smallest, largest)] * zeros
     begin = np.array([0.0] * (n_classes + 1) + [first] * zeros)
+    precision = np.array([0.0] + [PRECISION_OF_SHARES] * n_classes + [0.0] * zeros)
     if start is not None:
         moved = start.shift - (1 - start.power) * shares
         begin = np.array([np.log(start.power), *(moved - moved.mean())])
         begin = np.append(begin, np.log(start.floor)) if zeros else begin
-    begin[0] = begin[0] if known is None else known
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
+    found = maximize_likelihood(loss, begin, limits, weight, precision)
     power, shift = float(np.exp(found[0])), found[1 : n_classes + 1]
     shift = shift + (1 - power) * shares
     floor = float(np.exp(found[-1])) if zeros else 0.0

@@ -22,7 +22,7 @@ from unconfused.confusion.estimation.class_probabilities import (
     guess_counts,
     unmix_probabilities,
 )
-from unconfused.confusion.estimation.pooled import shrink_to_symmetric
+from unconfused.confusion.estimation.pooled import even_errors, shrink_to_symmetric
 
 Criterion = Literal["posterior", "self_confidence"]
 
@@ -68,6 +68,31 @@ def judge_labels(
     if criterion is None and not model_helps(model, some, labels):
         return LabelScores(probability, "self_confidence")
     return LabelScores(model.posterior(probability, observed), "posterior")
+
+
+def hedged_posterior(probability: FloatArray, observed: IntArray, counted: IntArray) -> FloatArray:
+    """Return P(true class | x, label), (n, Q), from out-of-fold P(label | x).
+
+    It is the mean of two posteriors: through a C guessed from the rows `counted`, and through even
+    errors, as frequent in every class and as often any other label. With two classes the latter
+    ranks labels exactly as self-confidence does; the former is better where errors differ between
+    classes, and worse where the guess is wrong.
+
+    Examples
+    --------
+    >>> probability = np.array([[0.7, 0.3], [0.4, 0.6], [0.7, 0.3], [0.3, 0.7]])
+    >>> observed = np.array([0, 0, 0, 1])
+    >>> hedged_posterior(probability, observed, np.arange(4)).argmax(axis=1)
+    array([0, 1, 0, 1])
+    """
+    some, labels = probability[counted], observed[counted]
+    matrix, counts = estimate_counts(some, labels)
+    guess = ClassProbabilities.of(some, matrix).calibrated(some, labels)
+    even = ClassProbabilities.of(some, even_errors(counts))
+    even = even.calibrated(some, labels, shifts=False)
+    return np.asarray(
+        (guess.posterior(probability, observed) + even.posterior(probability, observed)) / 2
+    )
 
 
 def through_matrix(probability: FloatArray, observed: IntArray) -> ClassProbabilities:

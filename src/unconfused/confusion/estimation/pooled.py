@@ -36,7 +36,7 @@ def pooled_matrix(counts: FloatArray, strength: float) -> FloatArray:
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    return shrink(counts, _symmetric(counts, (1 + 1 / len(counts)) / 2), strength)
+    return shrink(counts, even_errors(counts, (1 + 1 / len(counts)) / 2), strength)
 
 
 def shrink_to_symmetric(counts: FloatArray, smoothing: float = 0.0) -> FloatArray:
@@ -64,7 +64,7 @@ def shrink_to_symmetric(counts: FloatArray, smoothing: float = 0.0) -> FloatArra
 
 def counts_shrunk_to_symmetric(counts: FloatArray) -> FloatArray:
     """Return counts plus the pseudocounts of `shrink_to_symmetric`."""
-    even = _symmetric(counts)
+    even = even_errors(counts)
     return counts + _strength(counts, even) * even
 
 
@@ -87,7 +87,7 @@ def pooled_errors(counts: FloatArray) -> FloatArray:
            [0.11, 0.11, 0.77]])
     """
     wrong = counts.sum(axis=0) - np.diag(counts) + 1.0
-    even = _symmetric(counts)
+    even = even_errors(counts)
     right = np.diag(even)
     matrix = np.where(np.eye(len(counts)) > 0, 0.0, wrong)
     matrix *= ((1 - right) / matrix.sum(axis=1))[:, np.newaxis]
@@ -106,8 +106,15 @@ def _log_likelihood(counts: FloatArray, prior: FloatArray) -> float:
     return float(rows.sum() + np.sum(gammaln(prior + counts) - gammaln(prior)))
 
 
-def _symmetric(counts: FloatArray, least_right: float = 0.0) -> FloatArray:
-    """Return the matrix with the pooled accuracy of the counts and symmetric errors."""
+def even_errors(counts: FloatArray, least_right: float = 0.0) -> FloatArray:
+    """Return the matrix with the pooled accuracy of the counts and symmetric errors.
+
+    Examples
+    --------
+    >>> even_errors(np.array([[40.0, 10], [2, 48]])).round(2)
+    array([[0.87, 0.13],
+           [0.13, 0.87]])
+    """
     n_classes = len(counts)
     # A uniform prior on the accuracy: few counts imply neither 0 nor 1.
     right = (np.trace(counts) + 1) / (counts.sum() + 2)

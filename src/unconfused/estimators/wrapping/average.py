@@ -15,6 +15,7 @@ from scipy.special import log_softmax, softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration, calibrate
+from unconfused.confusion.estimation.label_quality import hedged_posterior
 from unconfused.estimators.automatic.average import weights_and_shares
 from unconfused.estimators.relabel.evidence import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
@@ -149,15 +150,16 @@ def _as_labelled(rounds: SoftRounds) -> Average:
     Two models are averaged with equal weights: one of all labels, and one without rows whose label
     is doubted. Neither the guess nor held-out labels show whether too many or too few rows are left
     out, and the average halves the cost of either mistake. With few rows per class no label is
-    doubted. For the same reason the posterior of a row is the mean of the posterior through the
-    guess and the probabilities of its labels.
+    doubted. For the same reason the posterior of a row is a mean of two.
     """
     assert rounds.current is not None and rounds.label_logs is not None
     logs, evidence, given = rounds.label_logs, rounds.current.evidence, rounds.task.first
     probability = calibrate(logs, evidence.chances, evidence.row_counts, zeros=True).apply(logs)
     posterior, believed = evidence.posterior(probability), rounds.calibration_of_labels(logs)
     doubted = (posterior.argmax(axis=1) != given.classes) & (logs.argmax(axis=1) != given.classes)
-    posterior = (posterior + believed.apply(logs)) / 2
+    posterior = hedged_posterior(
+        softmax(logs, axis=1), given.classes, np.flatnonzero(evidence.weight)
+    )
     found = CrossFitted(evidence.codes, probability, posterior, probability.argmax(axis=1))
     undoubted = given.without(doubted)
     complete = len(np.unique(undoubted.codes)) == logs.shape[1]
