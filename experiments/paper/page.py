@@ -48,8 +48,9 @@ Differences are means ± one standard error. Where a difference is within two st
 """
 
 RUNS = """{versions}
-Among the others, whitened UMA on Letter (Table 1), `UnconfusedLogisticRegression` and
-`SelfLabelingClassifier` are from earlier versions of the code, which has changed since.
+Among the others, whitened UMA (Table 1), UMA with a kernel on Letter, the class weights on Reuters,
+`UnconfusedLogisticRegression` and `SelfLabelingClassifier` are from earlier versions of the code,
+which has changed since.
 {toy}Reuters is a sample: 7,305 training and 6,864 test rows of the nine largest classes, where the
 paper has about 11,000 of each.
 """
