@@ -17,7 +17,12 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.confusion.estimation.calibration import posterior_given, shares_of, stacked
+from unconfused.confusion.estimation.calibration import (
+    Calibration,
+    posterior_given,
+    shares_of,
+    stacked,
+)
 
 if TYPE_CHECKING:
     from unconfused.estimators.automatic.held_out import HeldOutRows
@@ -31,30 +36,60 @@ labels mislead where mistakes depend on the row. (Linear SVM and k-NN on nine ta
 without such mistakes; 3 and 10 do nearly as well.)"""
 
 
-def weights_and_shares(
-    logs: Sequence[FloatArray],
-    evidence: FloatArray,
-    weight: FloatArray,
-    known: BoolArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the weight of each model in an average, and its share, (M,); 0 if it is left out.
+@dataclass(frozen=True)
+class Blend:
+    """An average of models, from their out-of-fold scores.
 
     Parameters
     ----------
-    logs : out-of-fold log-probabilities of each model, (n, Q), calibrated each on its own
+    parts : calibration of each model, times its weight; 0 if it is left out
+    shares : (M,), of each model in the average
+    logs : (n, Q), averaged log-probabilities of the classes, each row up to a constant
+    """
+
+    parts: list[Calibration]
+    shares: FloatArray
+    logs: FloatArray
+
+    def weights(self, models: Sequence[FloatArray], intercept: bool) -> FloatArray:
+        """Return the average of linear models, given the weights of each."""
+        mean = np.sum([p.power * own for p, own in zip(self.parts, models, strict=True)], axis=0)
+        if intercept:
+            mean[:, -1] += np.sum([part.shift for part in self.parts], axis=0)
+        return np.asarray(mean)
+
+
+def blend(
+    tables: Sequence[FloatArray],
+    calibrations: Sequence[Calibration],
+    evidence: FloatArray,
+    weight: FloatArray,
+    known: BoolArray | None = None,
+) -> Blend:
+    """Average models with the weights that make the evidence likeliest.
+
+    Parameters
+    ----------
+    tables : out-of-fold scores or log-probabilities of each model, (n, Q)
+    calibrations : of each model on its own
     evidence : (n, Q), P(observation | true class)
     weight : (n,), what each row counts
     known : (n,), rows whose truth is known among others with labels: weights are then moved towards
         those that make the truths likeliest, as far as the number of these allows. Labels are many,
         and truths right even where mistakes depend on more than the class
     """
-    tables = np.array(logs)
-    weights = stacked(tables, evidence, weight)
+    pairs = list(zip(tables, calibrations, strict=True))
+    logs = np.array([log_softmax(fair.scores(own), axis=1) for own, fair in pairs])
+    counted = weight > 0
+    some, seen = logs[:, counted], evidence[counted]
+    weights = stacked(some, seen, weight[counted])
     if known is not None:
-        truths = np.where(known, weight, 0.0)
-        weights = stacked(tables, evidence, truths, weights, PRECISION_OF_LABELS)
-    shares = shares_of(weights, tables[:, weight > 0])
-    return weights * (shares > 0), shares
+        truths = np.where(known, weight, 0.0)[counted]
+        weights = stacked(some, seen, truths, weights, PRECISION_OF_LABELS)
+    shares = shares_of(weights, some)
+    weights = weights * (shares > 0)
+    parts = [fair.times(own) for fair, own in zip(calibrations, weights.tolist(), strict=True)]
+    return Blend(parts, shares, np.tensordot(weights, logs, 1))
 
 
 @dataclass(frozen=True)
@@ -148,7 +183,7 @@ def _averaged(
         state if relabelled else plain, weights=weights, matrix=state.matrix, calibration=None
     )
     posterior = _row_posterior(search.rows, logs)
-    if posterior is not None or not best.relabelled:  # else that of the rounds is close to it
+    if posterior is not None:  # else that of the rounds is close to it
         found.row_posterior = posterior
     # Stacking has seen to the temperature.
     found.calibrate(1.0, np.zeros(len(weights)), search.intercept)
@@ -174,7 +209,7 @@ def average(
     Each member enters at the temperature that suits its own held-out rows; `judging` are the rows
     whose evidence weighs the members.
     """
-    models, logs = list[FloatArray](), list[FloatArray]()
+    models, fair = list[FloatArray](), list[Calibration]()
     for member in members:
         state, candidate = member.fit(), member.candidate
         if state.interrupted:
@@ -182,11 +217,8 @@ def average(
         own = state.shares() if intercept else None
         # What a label seen through C says of the temperature, beside a truth: as in the fit.
         trust = 0.0 if candidate.believed else candidate.noisy_weight
-        scale = rows.calibration(member.scores, own, trust)
-        state.calibrate(scale.power, scale.shift, intercept)
         models.append(state.weights)
-        logs.append(log_softmax(scale.scores(member.scores), axis=1))
-    judged = [own[judging] for own in logs]
-    factors, shares = weights_and_shares(judged, rows.evidence[judging], rows.weight[judging])
-    mean = np.tensordot(factors, np.array(logs), 1)
-    return np.tensordot(factors, np.array(models), 1), shares, mean
+        fair.append(rows.calibration(member.scores, own, trust))
+    weight = np.where(judging, rows.weight, 0.0)
+    found = blend([member.scores for member in members], fair, rows.evidence, weight)
+    return found.weights(models, intercept), found.shares, found.logs

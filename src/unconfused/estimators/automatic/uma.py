@@ -10,10 +10,10 @@ from scipy.special import log_softmax
 
 from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, condition_of
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.confusion.estimation.calibration import best_power
+from unconfused.confusion.estimation.calibration import Calibration, best_power
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import NoisyData
-from unconfused.estimators.automatic.average import weights_and_shares
+from unconfused.estimators.automatic.average import blend
 from unconfused.estimators.automatic.held_out import FOLDS, HeldOutRows, rows_to_judge_by
 from unconfused.estimators.automatic.search import FEWEST_TRUTHS
 from unconfused.estimators.relabel.uma_rounds import MakeEngine, UMAWithRounds
@@ -107,19 +107,18 @@ def _average(fits: Sequence[Fit], rows: HeldOutRows) -> FloatArray:
     n_folds = rows.folds_to_compare(rows.every)
     some = rows.fold < n_folds
     evidence, weight = rows.evidence[some], rows.weight[some]
-    scales, logs = [], []
+    tables, fair = [], []
     for fit in fits:
         scores = rows.scores([fit(rows.held(fold)) for fold in range(n_folds)])[some]
         # Weights of any size give the same classifier.
         scale = 1.0 / max(float(scores.std(axis=1).mean()), np.finfo(np.float64).tiny)
-        scale *= best_power(np.exp(log_softmax(scale * scores, axis=1)), evidence, weight)
-        scales.append(scale)
-        logs.append(log_softmax(scale * scores, axis=1))
-    factors = weights_and_shares(logs, evidence, weight)[0]
+        power = best_power(np.exp(log_softmax(scale * scores, axis=1)), evidence, weight)
+        tables.append(scores)
+        fair.append(Calibration(scale * power, np.zeros(scores.shape[1])))
+    found = blend(tables, fair, evidence, weight)
     # Likelihood also rewards an average for being calibrated, which predictions do not need.
-    judged = (np.tensordot(factors, np.array(logs), 1), logs[0])
+    judged = (found.logs, tables[0])
     mistakes, of_first = (weight @ (one.argmax(1) != evidence.argmax(1)) for one in judged)
     if mistakes >= of_first:
         return fits[0](None)
-    parts = zip(factors * scales, fits, strict=True)
-    return np.asarray(sum(part * fit(None) for part, fit in parts if part))
+    return found.weights([fit(None) for fit in fits], intercept=False)

@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from unconfused._typing import FloatArray
 from unconfused.confusion.estimation.calibration import Calibration, calibrate
 from unconfused.confusion.estimation.label_quality import hedged_posterior
-from unconfused.estimators.automatic.average import weights_and_shares
+from unconfused.estimators.automatic.average import blend
 from unconfused.estimators.relabel.evidence import FEWEST_LABELS
 from unconfused.estimators.wrapping.base import TrainingSet, hard_labels
 from unconfused.estimators.wrapping.soft_rounds import CrossFitted, LabelUnmixing, SoftRounds
@@ -87,14 +87,11 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
     models = _candidates(rounds, complete)
     chances, counts = evidence.chances, evidence.row_counts
     fair = [calibrate(m.logs, chances, counts, zeros=True) for m in models]
-    logs = [log_softmax(c.scores(m.logs), axis=1) for m, c in zip(models, fair, strict=True)]
-    weights, parts = weights_and_shares(logs, chances, evidence.weight, evidence.known)
-    shares = dict(zip((m.name for m in models), parts.tolist(), strict=True))
-    weighted = [c.times(float(weight)) for c, weight in zip(fair, weights, strict=True)]
-    kept = [(m, c) for m, c in zip(models, weighted, strict=True) if shares[m.name]]
+    blended = blend([m.logs for m in models], fair, chances, evidence.weight, evidence.known)
+    shares = dict(zip((m.name for m in models), blended.shares.tolist(), strict=True))
+    kept = [(m, c) for m, c in zip(models, blended.parts, strict=True) if shares[m.name]]
     kept.sort(key=lambda term: -shares[term[0].name])
     probability = softmax(sum(c.scores(m.latest) for m, c in kept), axis=1)
-    unaware = np.argmax(sum(c.scores(m.logs) for m, c in kept), axis=1)
     # A refined C also explains mistakes that the classifier makes itself, and through it wrong
     # labels of these classes would pass for right ones.
     counted = rounds.task.trusted.any() and rounds.task.crowd is None
@@ -104,7 +101,7 @@ def average_candidates(rounds: SoftRounds, *, complete: bool = True) -> Average:
         shares,
         [Component(c, m.unmixing) for m, c in kept],
         evidence.matrix,
-        CrossFitted(evidence.codes, probability, posterior, unaware),
+        CrossFitted(evidence.codes, probability, posterior, blended.logs.argmax(axis=1)),
     )
 
 
