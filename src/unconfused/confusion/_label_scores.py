@@ -83,22 +83,20 @@ class LabelScorer:
             model, final = _with_choices(model, fitted), final_step(fitted)[0]
         if not self.has_posterior or self._takes_labels_as_clean(final):
             return self._without_matrix(model)
-        if self.folds is None or not hasattr(final, "cross_fitted_posterior_"):
-            return self._through_matrix(model)
-        own = aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
-        # A fit without relabelling has posteriors of one set of folds: several rank better.
-        as_good = any_folds or bool(getattr(final, "relabel_", 1))
-        averaged = self.takes_truth and hasattr(final, "relabel_")
-        if as_good and not averaged and not self._must_compare:
-            return LabelScores(own, "posterior")
-        found = self._through_matrix(model)
-        if averaged:
+        own = None
+        if self.folds is not None and hasattr(final, "cross_fitted_posterior_"):
+            own = aligned_columns(final.cross_fitted_posterior_, final, self.labels.classes)
+            # A fit without relabelling has posteriors of one set of folds: several rank better.
             # With truths a fit is the average of several models, and one with the chosen settings
             # is not: the posteriors of both together rank better than either.
-            return LabelScores((own + found.table) / 2, "posterior")
-        if as_good and found.criterion == "posterior":
-            return LabelScores(own, "posterior")
-        return found
+            alone = any_folds or bool(getattr(final, "relabel_", 1))
+            averaged = self.takes_truth and hasattr(final, "relabel_")
+            if alone and not averaged and not self._must_compare:
+                return LabelScores(own, "posterior")
+        found = self._through_matrix(model)
+        if own is None or found.criterion != "posterior":
+            return found
+        return LabelScores((own + found.table) / 2, "posterior")
 
     @property
     def _must_compare(self) -> bool:
