@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
@@ -34,6 +33,7 @@ from unconfused._pipelines import (
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split
 from unconfused.confusion.estimate import ConfusionEstimate
+from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
 from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
@@ -52,12 +52,6 @@ STEPS_ALONG_WEIGHTS = 30
 
 WEIGHT_FOR_COMPARING = 0.1
 """Weight of the labeller's labels while learners are compared."""
-
-POWERS = 2.0 ** np.arange(-6, 1.25, 0.25)
-"""Inverse temperatures tried on probabilities before they are compared."""
-
-SMALLEST = 1e-12
-"""Smallest probability in a loss: no single row may dominate it."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +289,6 @@ def calibrated_log_loss(
     of pseudo-labels is overconfident, the more so the more they count: that must not decide how
     much they count.
     """
-    logs = np.log(np.maximum(probability, SMALLEST))
-    margins = logs - logs[np.arange(len(truth)), truth][:, np.newaxis]
-    losses = [logsumexp(power * margins, axis=1) for power in POWERS]
-    return min(float(np.average(of_rows, weights=weight)) for of_rows in losses)
+    known = np.eye(probability.shape[1])[truth]
+    fair = sharpen(probability, best_power(probability, known, weight))
+    return -float(np.average(log_chances(fair, known), weights=weight))
