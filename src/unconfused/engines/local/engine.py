@@ -15,7 +15,7 @@ from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.partition import LocalPartition
 from unconfused.engines.local.rows import add_rows, row_blocks, squared_norms, wrap_rows
-from unconfused.engines.local.sums import cell_sums
+from unconfused.engines.local.sums import SMALL, cell_sums, spare_bytes
 from unconfused.engines.local.threads import RowThreads
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class LocalEngine:
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         assignment = RowAssignment(self, unmixing.n_classes, alpha)
         sums = cell_sums(self, unmixing.n_classes, assignment.region)
+        assignment.room = spare_bytes(self, unmixing.n_classes) - max(0, sums.n_bytes - SMALL)
         return LocalPartition(self, unmixing, assignment, sums)
 
     def likelihood(

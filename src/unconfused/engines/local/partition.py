@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from unconfused.engines.local.sums import SumsOnDemand
 
 ROWS_AT_ONCE = 8192
-"""Rows added at a time when tables and sums are recomputed: lists of rows take memory."""
+"""Rows added to tables and sums at a time: lists of rows take memory."""
 
 LOST = 1e-9
 """Share of the total by which rounding may have reduced a cell."""
@@ -181,8 +181,10 @@ class LocalPartition:
     def _move_cells(self, rows: IntArray, before: IntArray) -> FloatArray:
         """Move rows between cells; return the sum of their weighted norms by cell, (Q, S)."""
         self._cells.moved.fill(0.0)
-        move_rows(rows, before, self._assignment.region, self._labelled, self._cells)
-        self._sums.move(rows, before)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            some, origin = (one[start : start + ROWS_AT_ONCE] for one in (rows, before))
+            move_rows(some, origin, self._assignment.region, self._labelled, self._cells)
+            self._sums.move(some, origin)
         return self._cells.moved
 
     def _longest_sums(self, regions: IntArray) -> FloatArray:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SMALL = 16 * 2**20
 """Bytes of sums that are always affordable, however few rows there are."""
 
+TEMPORARY = 2**19
+"""Bytes of temporary lists of rows."""
+
 WORTH_DELAYING = 2**21
 """Multiplications in all norms above which sums are updated lazily."""
 
@@ -41,6 +44,9 @@ class SumsOnDemand:
 
     coefficients: FloatArray
     """Unmixing coefficients by region, label code and class, (Q, S, Q); set by the owner."""
+
+    n_bytes = 0
+    """Memory taken."""
 
     def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
         self._engine, self._region = engine, region
@@ -93,6 +99,7 @@ class KeptSums(SumsOnDemand):
         super().__init__(engine, n_classes, region)
         self._sums = np.zeros((n_classes, engine.n_codes, engine.n_features))
         self._codes = np.arange(engine.n_codes)
+        self.n_bytes = self._sums.nbytes
 
     def clear(self) -> None:
         self._sums.fill(0.0)
@@ -120,6 +127,8 @@ class LazySums(KeptSums):
         super().__init__(engine, n_classes, region)
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Rows included in the sums of every region."""
+
+        self.n_bytes += self._counted.nbytes
 
     def clear(self) -> None:
         super().clear()
@@ -161,6 +170,8 @@ class GramSums(SumsOnDemand):
         self._grams = np.zeros((n_classes, n_codes, n_codes))
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Rows included in every Gram matrix."""
+
+        self.n_bytes = self._grams.nbytes + self._counted.nbytes
 
         self._largest = np.zeros(n_classes)
         """Trace of every Gram matrix when it was largest, since it was made."""
@@ -279,7 +290,8 @@ def add_products(
 
 def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDemand:
     """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
-    n_cells, room = n_classes * engine.n_codes, max(SMALL, spare_bytes(engine, n_classes))
+    n_cells, masks = n_classes * engine.n_codes, n_classes * engine.rows.n_rows
+    room = max(SMALL, spare_bytes(engine, n_classes) - masks)
     strategy = SumsOnDemand
     if 8 * n_cells * engine.n_features <= room:
         n_products = n_cells * n_classes * engine.n_features
@@ -290,12 +302,13 @@ def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDe
 
 
 def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
-    """Return the bytes available for cell sums.
+    """Return the bytes available for cell sums and quantized rows.
 
     The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
-    per class and feature. X itself is not copied, scores and row masks take 5 bytes per row and
-    class, and the remaining state about 24 bytes per row.
+    per class and feature. X itself is not copied, scores take 4 bytes per row and class, and the
+    remaining state about 37 bytes per row.
     """
     n_rows = engine.rows.n_rows
     row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
-    return float(row_bytes) / 2 + (3 * n_classes - 24) * n_rows + 64 * n_classes * engine.n_features
+    per_class = 4 * n_rows + 64 * engine.n_features
+    return float(row_bytes) / 2 + per_class * n_classes - 37 * n_rows - TEMPORARY
