@@ -226,8 +226,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``. Scores beyond the
-        floating-point range are rescaled by row, so that order and signs are right.
+        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``
         """
         check_is_fitted(self)
         refuse_other_namespace(X, self)
