@@ -17,7 +17,6 @@ from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import Engine, logarithms, posterior, softmax
-from unconfused.engines.local.threads import thread_count
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import (
     array_space,
@@ -31,6 +30,7 @@ from unconfused.estimators._arrays import (
     refuse_other_namespace,
     refuse_other_than_numbers,
     refuse_unusable,
+    thread_count,
     to_numpy,
     without_duplicates,
 )

@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._arguments import settings
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
-from unconfused.engines.local.threads import blas_threads_for, n_entries
-from unconfused.estimators._arrays import rows_at
+from unconfused.estimators._arrays import blas_threads_for, n_entries, rows_at
 from unconfused.estimators._base import FitInterrupted, SoftmaxClassifier, all_at_once
 from unconfused.estimators._likelihood_fits import used_columns
 from unconfused.estimators._noisy import (

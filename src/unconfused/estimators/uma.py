@@ -14,7 +14,7 @@ from unconfused._arguments import settings
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Rows
-from unconfused.engines.local.threads import quiet_blas
+from unconfused.estimators._arrays import quiet_blas
 from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
 from unconfused.estimators._class_costs import class_costs
 from unconfused.estimators._noisy import NoisyData, is_open, refuse_relabelling, unmixing_for

@@ -17,7 +17,7 @@ from unconfused.engines import LocalEngine
 from unconfused.engines.dask.engine import DaskEngine
 from unconfused.engines.dask.parts import across, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
-from unconfused.solvers.uma.pairs import exact_norms
+from unconfused.solvers.uma.solver import exact_norms
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
 
