@@ -158,13 +158,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             observed, to_numpy(y_true), self.confusion, classes, self.missing_label
         )
         weight, bare = checked_weight(sample_weight, X.shape[0]), without_label(labels)
+        passed = y_true is not None
         if not bare.any():
-            return NoisyData(X, labels, weight)
+            return NoisyData(X, labels, weight, has_truths=passed)
         counted = np.ones(len(bare)) if weight is None else weight
         refuse_extreme_weights(float(counted[~bare].sum()))
-        return NoisyData(
-            X, labels, np.where(bare, 0.0, counted), unlabelled=np.where(bare, counted, 0.0)
-        )
+        weight, unlabelled = np.where(bare, 0.0, counted), np.where(bare, counted, 0.0)
+        return NoisyData(X, labels, weight, unlabelled=unlabelled, has_truths=passed)
 
     def _publish_labels(self, labels: EncodedLabels) -> None:
         """Set `classes_`, and `labels_` where the labels are not the classes."""

@@ -55,6 +55,9 @@ class NoisyData:
     unlabelled: FloatArray | None = field(default=None, kw_only=True)
     """Weights of rows without a label or truth, 0 for others; in `sample_weight` they are 0."""
 
+    has_truths: bool = field(default=False, kw_only=True)
+    """Whether `y_true` was passed."""
+
     @cached_property
     def known(self) -> BoolArray:
         """Which rows' truth is known."""
@@ -306,6 +309,8 @@ def confusion_for(
         return KnownConfusion(matrix, counts, "guessed" if is_guess(confusion) else "given")
     identity = KnownConfusion(np.eye(len(classes)), source="identity")
     if counts is None:
+        if data.has_truths and confusion is None:
+            refuse_no_truth(data.known)
         counts = data.pair_counts()
         unlabelled = (data.labels.observed < 0).all()
         if unlabelled or data.known.all() or not data.trusted:
@@ -354,6 +359,16 @@ def refuse_to_guess(data: NoisyData, confusion: Any, known: KnownConfusion) -> N
             "Without rows whose truth is known, confusion='auto' is for "
             "UnconfusedLogisticRegression and UnconfusedClassifier. Pass "
             "confusion.from_noisy(X, y), or None to take the labels as right."
+        )
+
+
+def refuse_no_truth(known: BoolArray) -> None:
+    """Raise if C was to be counted on rows with a truth, and there are none."""
+    if not known.any():
+        raise ValueError(
+            "y_true holds no truth: all of its entries are missing, so there is nothing to count "
+            "the mistakes in y on. Pass the truth of some rows, or a confusion matrix. Without "
+            "y_true, the labels are taken as right."
         )
 
 

@@ -108,7 +108,8 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         ----------
         X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
         y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
+        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
+            a matrix, at least one must be known
         sample_weight : frequency weight of every row
 
         Returns

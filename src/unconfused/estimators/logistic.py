@@ -216,7 +216,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         y : the observed labels. Two or more columns, or a `confusion.Votes`, are votes, one
             annotator each. Rows without a label, vote or truth are unlabelled: they do not count
             in the objective, but rounds of relabelling learn from them
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth. Without
+            a matrix or votes, at least one must be known
         sample_weight : frequency weight of every row
 
         Returns

@@ -142,7 +142,7 @@ def check_dask(
     dense = not sparse.issparse(getattr(X, "_meta", None))
     n_bytes = float(shape[0]) * shape[1] * dtype.itemsize if dense else np.nan
     rows = DaskRows(checked, shape, dtype, lengths, n_bytes, _homes(X, len(checked)))
-    return DaskData(rows, labels, counts, trusted)
+    return DaskData(rows, labels, counts, trusted, has_truths=y_true is not None)
 
 
 def refuse_no_weight(lengths: FloatArray, total: float) -> None:

@@ -152,7 +152,8 @@ class KernelUMAClassifier(LinearClassifier):
         ----------
         X : array or CSR matrix of shape (n, d), or the Gram matrix of shape (n, n)
         y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
+        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
+            a matrix, at least one must be known
         sample_weight : frequency weight of every row
         """
         self._validate_params()
