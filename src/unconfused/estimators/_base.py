@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -79,6 +79,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that predicts the class whose weights score highest."""
 
     confusion: Any
+    classes: ArrayLike | None
     missing_label: Any
     fit_intercept: bool
     n_jobs: int | None
@@ -118,6 +119,36 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @all_at_once
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model to noisy labels.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
+        y : observed labels; may be missing where `y_true` is given
+        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
+            a matrix, at least one must be known
+        sample_weight : frequency weight of every row
+
+        Returns
+        -------
+        The fitted classifier. Ctrl-C keeps the current model, if there is one, and re-raises the
+        interrupt.
+        """
+        self._validate_params()
+        self._fit(self._check_data(X, y, y_true, sample_weight, self.classes, reset=True))
+        return self
+
+    def _fit(self, data: NoisyData) -> None:
+        raise NotImplementedError
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Return X as a C-ordered array or CSR matrix of float32 or float64, copied only if not."""
@@ -253,7 +284,6 @@ class SoftmaxClassifier(LinearClassifier):
     """A linear classifier with probabilities: the softmax of the scores."""
 
     class_weight: Any = None
-    classes: ArrayLike | None
 
     def _publish_labels(self, labels: EncodedLabels) -> None:
         """Set `classes_`; refuse a `class_weight` that `predict` could not use."""

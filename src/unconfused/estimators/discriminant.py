@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,8 +12,8 @@ from unconfused._arguments import settings
 from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
-from unconfused.estimators._base import SoftmaxClassifier, all_at_once
-from unconfused.estimators._noisy import confusion_for, refuse_to_guess
+from unconfused.estimators._base import SoftmaxClassifier
+from unconfused.estimators._noisy import NoisyData, confusion_for, refuse_to_guess
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
@@ -94,30 +94,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     missing_label: Any = "auto"
     n_jobs: int | None = None
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
-            a matrix, at least one must be known
-        sample_weight : frequency weight of every row
-
-        Returns
-        -------
-        The fitted classifier.
-        """
-        self._validate_params()
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
         known = confusion_for(data, self.confusion, self.classes)
         refuse_to_guess(data, self.confusion, known)
         unmixing = make_unmixing(
@@ -132,4 +109,3 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         self.class_prior_, self.shrinkage_ = found.prior, found.shrinkage
         self.means_ = like(found.means, data.X, data.X.dtype)
         self._publish_weights(found.weights, data.X, self.fit_intercept)
-        return self

@@ -195,31 +195,8 @@ class UMAClassifier(LinearClassifier):
     random_state: Any = None
     verbose: int = 0
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
-            a matrix, at least one must be known
-        sample_weight : frequency weight of every row
-
-        Returns
-        -------
-        The fitted classifier. Ctrl-C keeps the current model and re-raises the interrupt; with
-        ``warm_start=True`` the next call continues from there.
-        """
-        self._validate_params()
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
+        """Run UMA; with ``warm_start=True`` from where the last fit has ended."""
         refuse_relabelling(self.relabel, data)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
@@ -233,7 +210,6 @@ class UMAClassifier(LinearClassifier):
         finally:
             # Also after an interrupt. Only now: with many classes this is costly.
             self._pair_counts = data.pair_counts()
-        return self
 
     @all_at_once
     def partial_fit(
