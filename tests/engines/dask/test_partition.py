@@ -186,11 +186,12 @@ def test_references_asked_for_again_take_no_more_place(monkeypatch):
     problem, _, engine, local_engine = engines(4, 4)
     ours = engine.partition(Unmixing(problem.C), 0.0)
     local = local_engine.partition(Unmixing(problem.C), 0.0)
-    epochs = []
+    forgotten, forget, counts = [], ours._forget, []
+    monkeypatch.setattr(ours, "_forget", lambda: (forgotten.append(True), forget()))
     for _ in walk(ours, local, 4, 20):
         exact_norms(ours)
-        epochs.append(ours._epoch)
-    assert epochs[-1] == epochs[0]
+        counts.append(len(forgotten))
+    assert counts[-1] == counts[0]
 
 
 def test_an_interrupted_fit_goes_on(monkeypatch):
