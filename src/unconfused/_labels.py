@@ -224,18 +224,6 @@ def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_t
         )
 
 
-def refuse_swapped(labels: EncodedLabels, n_rows: FloatArray) -> None:
-    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
-    if np.any(labels.truth == MISSING):
-        return
-    shown, total = n_rows[labels.observed >= 0].sum(), n_rows.sum()
-    if 0 < 2 * shown < total:
-        raise ValueError(
-            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they look "
-            "swapped. y holds the observed labels, y_true the truth where it is known."
-        )
-
-
 def _refuse_gaps_as_text(shown: Labels, true_shown: Labels) -> None:
     """Raise if the truth alone shows a "class" such as "nan": a gap that was turned into text."""
     if true_shown.dtype.kind != "U":

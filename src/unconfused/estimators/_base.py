@@ -341,6 +341,21 @@ class SoftmaxClassifier(LinearClassifier):
         return found
 
 
+def refuse_relabelling(n_rounds: int | str, data: NoisyData) -> None:
+    """Raise if a user asks for rounds of relabelling where there are none."""
+    if n_rounds in ("auto", 0):
+        return
+    if data.labels.other_labels is not None:
+        raise ValueError(
+            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
+        )
+    if not data.in_memory:
+        raise ValueError(
+            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
+            "to 0."
+        )
+
+
 def make_engine(
     X: Rows,
     codes: IntArray,

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._arguments import settings
-from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
 from unconfused.estimators._base import SoftmaxClassifier
-from unconfused.estimators._noisy import NoisyData, confusion_for, refuse_to_guess
+from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
@@ -95,11 +94,7 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     n_jobs: int | None = None
 
     def _fit(self, data: NoisyData) -> None:
-        known = confusion_for(data, self.confusion, self.classes)
-        refuse_to_guess(data, self.confusion, known)
-        unmixing = make_unmixing(
-            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
-        )
+        unmixing = unmixing_for(data, self.confusion, self.classes, shrunk=False)
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         unmixing.prior(engine.code_counts)  # warns about labels that do not match the matrix
         shrinkage = None if self.shrinkage == "auto" else float(self.shrinkage)

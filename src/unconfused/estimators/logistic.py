@@ -15,13 +15,17 @@ from unconfused._arguments import settings
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.estimators._arrays import blas_threads_for, n_entries, rows_at
-from unconfused.estimators._base import FitInterrupted, SoftmaxClassifier, all_at_once
+from unconfused.estimators._base import (
+    FitInterrupted,
+    SoftmaxClassifier,
+    all_at_once,
+    refuse_relabelling,
+)
 from unconfused.estimators._likelihood_fits import used_columns
 from unconfused.estimators._noisy import (
     NoisyData,
     confusion_for,
     is_open,
-    refuse_relabelling,
 )
 from unconfused.estimators.annotators.crowd import (
     are_votes,

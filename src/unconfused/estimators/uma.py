@@ -15,9 +15,14 @@ from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.estimators._arrays import quiet_blas
-from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._base import (
+    FitInterrupted,
+    LinearClassifier,
+    all_at_once,
+    refuse_relabelling,
+)
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._noisy import NoisyData, is_open, refuse_relabelling, unmixing_for
+from unconfused.estimators._noisy import NoisyData, is_open, unmixing_for
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.uma import averaged_with_simple, refined_on_held_out
 from unconfused.estimators.dask.data import check_dask

@@ -51,9 +51,6 @@ class PoolInMemory:
             self.vectors += len(arguments[0].pairs)
         return [function(part, one) for part, one in zip(self.parts, arguments, strict=True)]
 
-    def ask_all(self, function, argument):
-        return self.ask(function, [argument] * len(self))
-
     def find_homes(self):
         self.homes_sought += 1
 
