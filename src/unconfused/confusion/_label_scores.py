@@ -24,13 +24,12 @@ from unconfused._pipelines import (
 )
 from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import Split, class_probabilities, make_folds, out_of_fold
-from unconfused.confusion.estimation.calibration import posterior_given
+from unconfused.confusion.estimation.calibration import posterior_given, sharpened
 from unconfused.confusion.estimation.label_quality import (
     Criterion,
     LabelScores,
     judge_labels,
     matrix_helps,
-    sharpened,
 )
 
 

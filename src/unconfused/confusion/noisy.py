@@ -25,7 +25,7 @@ from unconfused.confusion.estimate import (
     name_classes,
     refuse_uncounted,
 )
-from unconfused.confusion.estimation.calibration import best_power, sharpen
+from unconfused.confusion.estimation.calibration import sharpened
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.neighbours import (
     Neighbourly,
@@ -185,8 +185,7 @@ def _doubted(
     """
     n_classes, labels = len(counts), counts.sum(axis=1)
     others = np.where(np.eye(n_classes) > 0, 0.0, labels - np.diag(counts)).max(axis=1)
-    truth, evidence = unmix_probabilities(probability, matrix), matrix[:, observed].T
-    sure = sharpen(truth, best_power(truth, evidence))
+    sure = sharpened(unmix_probabilities(probability, matrix), matrix[:, observed].T)
     predicted = sure.argmax(axis=1)
     size = np.bincount(predicted, minlength=n_classes)
     overlaps = np.bincount(predicted, sure.max(axis=1), n_classes) < TOLD_APART * size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from unconfused._arguments import settings
 from unconfused._labels import encode_labels
 from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
@@ -24,6 +26,7 @@ from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import one_column
 from unconfused.estimators._base import FitInterrupted, all_at_once
+from unconfused.estimators._noisy import refuse_no_truth
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     are_votes,
@@ -45,6 +48,7 @@ STALE = ("annotators_", "annotator_confusion_", "annotator_silence_", "guessed_c
 """Attributes that not every fit sets."""
 
 
+@settings
 class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     """Train any classifier on noisy labels, through a confusion matrix.
 
@@ -152,28 +156,16 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        confusion: Any = None,
-        *,
-        cv: Any = 4,
-        max_rounds: int | str = "auto",
-        classes: ArrayLike | None = None,
-        missing_label: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.confusion = confusion
-        self.cv = cv
-        self.max_rounds = max_rounds
-        self.classes = classes
-        self.missing_label = missing_label
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any
+    confusion: Any = None
+    _: KW_ONLY
+    cv: Any = 4
+    max_rounds: int | str = "auto"
+    classes: ArrayLike | None = None
+    missing_label: Any = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what the classifier takes."""
@@ -199,7 +191,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         X : whatever the classifier takes, one entry per row: array, sparse matrix, frame, list
         y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
             the result of `confusion.votes_from_long`, are votes, one annotator each
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth. Without
+            a matrix or votes, at least one must be known
         sample_weight : frequency weight of every row
 
         Returns
@@ -209,6 +202,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         validate_data(self, X, skip_check_array=True)
         task = open_task(self, X, y, y_true, sample_weight)
+        if y_true is not None and self.confusion is None and task.crowd is None:
+            refuse_no_truth(task.evidence.known)
         (X,) = indexable(X)
         seed = fold_seed(self.random_state)
         rng = np.random.RandomState(seed)

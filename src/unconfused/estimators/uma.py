@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -10,13 +10,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from unconfused._arguments import settings
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Rows
-from unconfused.engines.local.threads import quiet_blas
-from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._arrays import quiet_blas
+from unconfused.estimators._base import (
+    FitInterrupted,
+    LinearClassifier,
+    all_at_once,
+    refuse_relabelling,
+)
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._noisy import NoisyData, is_open, refuse_relabelling, unmixing_for
+from unconfused.estimators._noisy import NoisyData, is_open, unmixing_for
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.uma import averaged_with_simple, refined_on_held_out
 from unconfused.estimators.dask.data import check_dask
@@ -29,6 +35,7 @@ LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
 """`max_iter="auto"`: updates of every pair (p, q) on average, and updates in all at least."""
 
 
+@settings
 class UMAClassifier(LinearClassifier):
     """Linear classifier for noisy labels, by updates on sums of rows.
 
@@ -171,75 +178,30 @@ class UMAClassifier(LinearClassifier):
         "warm_start": ["boolean"],
     }
 
-    def __init__(
-        self,
-        confusion: Any = None,
-        *,
-        selection: str | Selection = "error",
-        step: str | StepRule = "auto",
-        alpha: float = 0.0,
-        error_margin: float | str = 0.0,
-        init: str = "auto",
-        average: bool = False,
-        whiten: bool | str = "auto",
-        max_iter: int | str = "auto",
-        tol: float | str = "auto",
-        relabel: int | str = "auto",
-        fit_intercept: bool = True,
-        keep_updates: bool = False,
-        class_weight: Any = None,
-        classes: ArrayLike | None = None,
-        missing_label: Any = "auto",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.confusion = confusion
-        self.selection = selection
-        self.step = step
-        self.alpha = alpha
-        self.error_margin = error_margin
-        self.init = init
-        self.average = average
-        self.whiten = whiten
-        self.max_iter = max_iter
-        self.tol = tol
-        self.relabel = relabel
-        self.fit_intercept = fit_intercept
-        self.keep_updates = keep_updates
-        self.class_weight = class_weight
-        self.classes = classes
-        self.missing_label = missing_label
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    confusion: Any = None
+    _: KW_ONLY
+    selection: str | Selection = "error"
+    step: str | StepRule = "auto"
+    alpha: float = 0.0
+    error_margin: float | str = 0.0
+    init: str = "auto"
+    average: bool = False
+    whiten: bool | str = "auto"
+    max_iter: int | str = "auto"
+    tol: float | str = "auto"
+    relabel: int | str = "auto"
+    fit_intercept: bool = True
+    keep_updates: bool = False
+    class_weight: Any = None
+    classes: ArrayLike | None = None
+    missing_label: Any = "auto"
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
-        sample_weight : frequency weight of every row
-
-        Returns
-        -------
-        The fitted classifier. Ctrl-C keeps the current model and re-raises the interrupt; with
-        ``warm_start=True`` the next call continues from there.
-        """
-        self._validate_params()
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
+        """Run UMA; with ``warm_start=True`` from where the last fit has ended."""
         refuse_relabelling(self.relabel, data)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
@@ -253,7 +215,6 @@ class UMAClassifier(LinearClassifier):
         finally:
             # Also after an interrupt. Only now: with many classes this is costly.
             self._pair_counts = data.pair_counts()
-        return self
 
     @all_at_once
     def partial_fit(

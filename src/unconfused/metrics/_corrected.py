@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from unconfused._arguments import check_weight
-from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_complete, encode_labels
+from unconfused._labels import (
+    MISSING,
+    EncodedLabels,
+    count_pairs,
+    encode_complete,
+    encode_labels,
+    refuse_other_length,
+)
 from unconfused._matrix import Unmixing, make_unmixing
 from unconfused._matrix_labels import align_confusion, aligned_counts, confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, IntArray
@@ -38,23 +45,14 @@ def read_predictions(
         shown = encode_labels(y, y_true, missing_label=missing_label).classes.tolist()
         named = encode_labels([*shown, *predicted], missing_label=None).classes
     labels = encode_labels(y, y_true, classes=named, missing_label=missing_label)
-    codes, n_rows = (
-        encode_complete(predictions, labels.classes, name).observed,
-        len(labels.truth),
-    )
-    refuse_other_length(codes, n_rows, name)
+    codes, n_rows = encode_complete(predictions, labels.classes, name).observed, len(labels.truth)
+    refuse_other_length(n_rows, len(codes), "y", name)
     unmixing = None
     if confusion is not None:
         matrix = align_confusion(confusion, labels.classes, classes)
         counts = aligned_counts(confusion, labels.classes)
         unmixing = make_unmixing(matrix, labels.classes, counts=counts)
     return labels, codes, check_weight(sample_weight, n_rows), unmixing
-
-
-def refuse_other_length(predicted: Any, n_rows: int, name: str) -> None:
-    """Raise if there are not as many predictions as labels."""
-    if len(predicted) != n_rows:
-        raise ValueError(f"y has {n_rows} labels but {name} has {len(predicted)}.")
 
 
 def corrected_accuracy(

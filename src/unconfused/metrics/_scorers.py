@@ -14,19 +14,20 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from unconfused._arguments import check_weight
+from unconfused._arguments import check_weight, settings
 from unconfused._labels import (
     MISSING,
     encode_labels,
     has_columns,
     known_truth,
     label_array,
+    refuse_other_length,
     sorted_classes,
 )
 from unconfused._matrix_labels import align_confusion, confusion_classes
 from unconfused._pipelines import aligned_columns, last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
-from unconfused.metrics._corrected import corrected_accuracy, refuse_other_length
+from unconfused.metrics._corrected import corrected_accuracy
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 """Smaller ones are clipped in logarithms, as in scikit-learn: no single row may dominate."""
@@ -40,15 +41,15 @@ class _Scorer(BaseEstimator):
         return True
 
 
+@settings
 class TrustedScorer(_Scorer):
     """Scorer on the rows of a fold whose truth is known."""
 
     # Scores without a truth make no sense, so the truth is requested from the start.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"y_true": True, "estimator": UNUSED}
 
-    def __init__(self, measure: Callable[..., FloatArray], y_true: Any = None) -> None:
-        self.measure = measure
-        self.y_true = y_true
+    measure: Callable[..., FloatArray]
+    y_true: Any = None
 
     def score(
         self,
@@ -81,17 +82,15 @@ class TrustedScorer(_Scorer):
         return label_array(self.y_true.reindex(fold.index))
 
 
+@settings
 class ConfusionScorer(_Scorer):
     """Scorer that compares predictions with noisy labels through a confusion matrix."""
 
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
-    def __init__(
-        self, measure: Callable[..., float], confusion: Any = None, classes: Any = None
-    ) -> None:
-        self.measure = measure
-        self.confusion = confusion
-        self.classes = classes
+    measure: Callable[..., float]
+    confusion: Any = None
+    classes: Any = None
 
     def score(
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -255,7 +254,7 @@ def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> F
             "use a score of predictions, such as trusted_accuracy."
         )
     own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    refuse_other_length(own, n_labels, "X")
+    refuse_other_length(len(own), n_labels)
     _classes_of(estimator)  # refuses what is not fitted
     return aligned_columns(own, estimator, classes)
 
@@ -277,7 +276,7 @@ def _mean(values: FloatArray, sample_weight: ArrayLike | None, kept: BoolArray, 
 
 def _hits(estimator: Any, X: Rows, truth: Labels, known: BoolArray) -> FloatArray:
     predicted = label_array(estimator.predict(X))
-    refuse_other_length(predicted, len(truth), "X")
+    refuse_other_length(len(predicted), len(truth))
     labels = encode_labels(predicted[known], truth[known], missing_label=None)
     return np.asarray(labels.observed == labels.truth, dtype=np.float64)
 

@@ -106,7 +106,7 @@ def test_rows_left_out_are_no_rows():
     from unconfused._matrix import Unmixing
     from unconfused.engines import LocalEngine
     from unconfused.engines.dask.engine import DaskRows
-    from unconfused.solvers.uma.pairs import exact_norms
+    from unconfused.solvers.uma.solver import exact_norms
 
     problem = make_problem(3, n=N, Q=3)
     sizes = [50, 0, 69, 1]

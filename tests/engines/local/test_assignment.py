@@ -11,9 +11,10 @@ from scipy import sparse
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import assignment, rows, threads
+from unconfused.engines.local import assignment, rows
+from unconfused.engines.local import engine as local
 from unconfused.engines.local.assignment import WINDOW, RowAssignment
-from unconfused.engines.local.threads import RowThreads
+from unconfused.engines.local.engine import RowThreads
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)
@@ -45,7 +46,7 @@ def make_assignments(X, Q, alpha, intercept):
     """One that skips rows in one thread, one in three, one that does not, one by quantized rows."""
     codes = np.zeros(X.shape[0], dtype=np.intp)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "WORTH_A_THREAD", 1)
+        patch.setattr(local, "WORTH_A_THREAD", 1)
         engines = [LocalEngine(X, codes, 1, intercept=intercept, n_threads=n) for n in (1, 3)]
         made = [RowAssignment(engine, Q, alpha) for engine in engines]
         patch.setattr(assignment, "SKIP_ROWS", False)

@@ -113,6 +113,16 @@ def best_power(
     return float(np.exp(found.x)) if found.fun < loss(0.0) - 1e-9 else 1.0
 
 
+def sharpened(
+    probability: FloatArray,
+    evidence: FloatArray,
+    counted: IntArray | slice = slice(None),
+    weight: FloatArray | None = None,
+) -> FloatArray:
+    """Sharpen probabilities to the temperature that fits the evidence on some rows best."""
+    return sharpen(probability, best_power(probability[counted], evidence[counted], weight))
+
+
 @dataclass(frozen=True)
 class Calibration:
     """A calibration of log-probabilities.

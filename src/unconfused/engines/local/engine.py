@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property, reduce
+from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +17,9 @@ from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
 from unconfused.engines.base import LikelihoodPass, RowMap
 from unconfused.engines.local.assignment import RowAssignment
-from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import add_rows, row_blocks, squared_norms, wrap_rows
-from unconfused.engines.local.sums import SMALL, cell_sums, spare_bytes
-from unconfused.engines.local.threads import RowThreads
+from unconfused.engines.local.gram import GramSums
+from unconfused.engines.local.partition import KeptSums, LazySums, LocalPartition, SumsOnDemand
+from unconfused.engines.local.rows import Rows, add_rows, row_blocks, squared_norms, wrap_rows
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing
@@ -29,6 +32,58 @@ DENSE = 0.1
 
 SCORES_BYTES = 64 * 2**20
 """Largest table of scores that `scored` keeps in memory."""
+
+SMALL = 16 * 2**20
+"""Bytes of sums that are always affordable, however few rows there are."""
+
+TEMPORARY = 2**19
+"""Bytes of temporary lists of rows."""
+
+WORTH_DELAYING = 2**21
+"""Multiplications in all norms above which sums are updated lazily."""
+
+WORTH_A_THREAD = 200_000
+"""Minimum number of stored entries per thread: below, a thread costs more than it saves."""
+
+
+class RowThreads:
+    """Runs loops over rows in a thread pool."""
+
+    def __init__(self, n_threads: int, rows: Rows) -> None:
+        worth = max(1, rows.n_entries // WORTH_A_THREAD)
+        self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
+        self._n_rows, self._brings_threads = rows.n_rows, rows.brings_threads
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def pieces(self, n_pieces: int | None = None, multiple_of: int = 1) -> list[tuple[int, int]]:
+        """Split the rows into chunks of about equal size, by default one per thread."""
+        n_blocks = -(-self._n_rows // multiple_of)
+        edges = np.linspace(0, n_blocks, min(n_pieces or self.n_threads, n_blocks) + 1).astype(int)
+        return list(pairwise(np.minimum(edges * multiple_of, self._n_rows).tolist()))
+
+    def __call__(self, loop: Callable[[int, int], None]) -> None:
+        """Call ``loop(start, stop)`` on chunks that cover every row once."""
+        self.each(loop, self.pieces())
+
+    def total(self, measure: Callable[[int, int], Any]) -> Any:
+        """Add up ``measure(start, stop)`` over chunks that cover every row once."""
+        # Rows whose products are multithreaded already are measured in one chunk.
+        pieces = [(0, self._n_rows)] if self._brings_threads else self.pieces()
+        return reduce(add, self.each(measure, pieces))
+
+    def each(self, work: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return ``work(*item)`` of every item, in order."""
+        if self._pool is None or len(items) < 2:
+            return [work(*item) for item in items]
+        futures = [self._pool.submit(work, *item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            # No thread may still be writing when this ends, not even after an interrupt.
+            for future in futures:
+                future.cancel()
+            wait(futures)
+            raise
 
 
 class LocalEngine:
@@ -204,6 +259,32 @@ class LocalEngine:
                 gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)
         gradient[:, :columns] = features.T
         return LikelihoodPass(loss, gradient, table)
+
+
+def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDemand:
+    """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
+    n_cells, masks = n_classes * engine.n_codes, n_classes * engine.rows.n_rows
+    room = max(SMALL, spare_bytes(engine, n_classes) - masks)
+    strategy = SumsOnDemand
+    if 8 * n_cells * engine.n_features <= room:
+        n_products = n_cells * n_classes * engine.n_features
+        strategy = KeptSums if n_products < WORTH_DELAYING else LazySums
+    elif 8 * n_cells * engine.n_codes <= room:
+        strategy = GramSums
+    return strategy(engine, n_classes, region)
+
+
+def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
+    """Return the bytes available for cell sums and quantized rows.
+
+    The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
+    per class and feature. X itself is not copied, scores take 4 bytes per row and class, and the
+    remaining state about 37 bytes per row.
+    """
+    n_rows = engine.rows.n_rows
+    row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
+    per_class = 4 * n_rows + 64 * engine.n_features
+    return float(row_bytes) / 2 + per_class * n_classes - 37 * n_rows - TEMPORARY
 
 
 @compiled

@@ -216,17 +216,9 @@ def assign_exactly(
     produce exact ties, which rounding must not break.
     """
     width = limits.tie * state.norms[i]
-    highest = -np.inf
-    for m in range(len(classes)):
-        highest = max(highest, scores[m])
-    first = 0
-    while scores[first] < highest - width:
-        first += 1
-    runner_up = -np.inf
-    for m in range(len(classes)):
-        if m != first:
-            runner_up = max(runner_up, scores[m])
-    inside = limits.alpha == 0.0 or scores[first] - runner_up >= limits.alpha - width
+    first = np.argmax(scores >= scores.max() - width)
+    best, scores[first] = scores[first], -np.inf
+    inside = limits.alpha == 0.0 or best - scores.max() >= limits.alpha - width
     place = classes[first] if inside else -1
     changed = place != state.region[i]
     state.region[i] = place

@@ -24,7 +24,7 @@ from unconfused._typing import Rows as Matrix
 
 if TYPE_CHECKING:
     from unconfused.engines.base import RowMap
-    from unconfused.engines.local.threads import RowThreads
+    from unconfused.engines.local.engine import RowThreads
 
 BLOCK_BYTES = 16 * 2**20
 """Approximate size of a block of float64 rows, and of its products with vectors."""

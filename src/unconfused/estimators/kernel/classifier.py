@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,11 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from unconfused._arguments import settings
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._arrays import array_space, is_dask
-from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._base import FitInterrupted, LinearClassifier
 from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.estimators.uma import UMAClassifier, algorithm_of
@@ -32,6 +34,7 @@ KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 AS_IN_UMA = ("selection", "step", "alpha", "init", "average", "tol", "class_weight")
 
 
+@settings
 class KernelUMAClassifier(LinearClassifier):
     """UMA with a kernel, for noisy labels and boundaries that are not linear.
 
@@ -109,46 +112,25 @@ class KernelUMAClassifier(LinearClassifier):
         **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
 
-    def __init__(
-        self,
-        confusion: Any = None,
-        *,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | str | None = "scale",
-        degree: float = 3,
-        coef0: float = 1,
-        selection: str | Selection = "error",
-        step: str | StepRule = "perceptron",
-        alpha: float = 0.0,
-        init: str = "auto",
-        average: bool = False,
-        max_iter: int = 1000,
-        tol: float | str = "auto",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        classes: ArrayLike | None = None,
-        missing_label: Any = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.confusion = confusion
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.selection = selection
-        self.step = step
-        self.alpha = alpha
-        self.init = init
-        self.average = average
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.missing_label = missing_label
-        self.random_state = random_state
-        self.verbose = verbose
+    confusion: Any = None
+    _: KW_ONLY
+    kernel: str | Callable[..., float] = "rbf"
+    gamma: float | str | None = "scale"
+    degree: float = 3
+    coef0: float = 1
+    selection: str | Selection = "error"
+    step: str | StepRule = "perceptron"
+    alpha: float = 0.0
+    init: str = "auto"
+    average: bool = False
+    max_iter: int = 1000
+    tol: float | str = "auto"
+    fit_intercept: bool = True
+    class_weight: Any = None
+    classes: ArrayLike | None = None
+    missing_label: Any = "auto"
+    random_state: Any = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         """Declare that a precomputed kernel is cut in both directions by cross-validation."""
@@ -156,26 +138,7 @@ class KernelUMAClassifier(LinearClassifier):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or the Gram matrix of shape (n, n)
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
-        sample_weight : frequency weight of every row
-        """
-        self._validate_params()
-        self._refuse_elsewhere(X)
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
         precomputed = self.kernel == "precomputed"
         if precomputed and (data.X.shape[0] != data.X.shape[1] or issparse(data.X)):
             raise ValueError(
@@ -202,7 +165,6 @@ class KernelUMAClassifier(LinearClassifier):
         self._publish_dual(engine, state)
         if state.stopped == INTERRUPTED:
             raise FitInterrupted
-        return self
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> FloatArray:
@@ -212,7 +174,6 @@ class KernelUMAClassifier(LinearClassifier):
         rows (columns).
         """
         check_is_fitted(self)
-        self._refuse_elsewhere(X)
         X = self._check_rows(X, reset=False)
         scores = np.empty((X.shape[0], len(self.dual_coef_)))
         size = max(1, BLOCK_VALUES // self.dual_coef_.shape[1])
@@ -260,9 +221,10 @@ class KernelUMAClassifier(LinearClassifier):
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.history_ = state.history()
 
-    def _refuse_elsewhere(self, X: Any) -> None:
+    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         if is_dask(X) or array_space(X) is not None:
             raise TypeError(
                 f"{type(self).__name__} needs NumPy arrays or CSR matrices, not {type(X)}; for "
                 "others, use UMAClassifier on kernel features (unconfused.kernels)."
             )
+        return super()._check_rows(X, reset=reset)

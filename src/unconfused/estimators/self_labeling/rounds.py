@@ -33,7 +33,7 @@ from unconfused._pipelines import (
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
+from unconfused.confusion.estimation.calibration import log_chances, sharpened
 from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
@@ -290,5 +290,5 @@ def calibrated_log_loss(
     much they count.
     """
     known = np.eye(probability.shape[1])[truth]
-    fair = sharpen(probability, best_power(probability, known, weight))
+    fair = sharpened(probability, known, weight=weight)
     return -float(np.average(log_chances(fair, known), weights=weight))
