@@ -30,7 +30,6 @@ LOST = 1e-9
 MOVES_PER_ROW = 8
 """Moves per row after which tables and sums are rebuilt, to limit accumulated rounding."""
 
-
 LONGER = 1.0 + 1e-7
 """Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
 
@@ -164,16 +163,26 @@ class LazySums(KeptSums):
     def move(self, rows: IntArray, before: IntArray) -> None:
         """Do nothing: moves stay pending until `sums_of`."""
 
+    def measure(
+        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
+    ) -> None:
+        for region in sorted({p for p, _ in pairs}):
+            self._start_near(region)
+        super().measure(pairs, squared_norms, slack)
+
+    def _start_near(self, region: int) -> None:
+        """Replace a region's sums by those with the fewest moves to apply: regions trade places."""
+        inside = self._region == region
+        n_changed = np.count_nonzero(inside != self._counted[region])
+        if n_changed * self._engine.n_features > self._counted.size:  # else a search costs more
+            nearest = int(np.count_nonzero(inside != self._counted, axis=1).argmin())
+            for own in (self._sums, self._counted):
+                own[region] = own[nearest]
+
     def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
         """Apply pending moves; return all label codes and their sums, (S, features)."""
         inside = self._region == region
         changed = np.flatnonzero(inside != self._counted[region])
-        if len(changed) * self._engine.n_features > self._counted.size:
-            # Regions trade places: another one's rows may be nearer.
-            nearest = int(np.count_nonzero(inside != self._counted, axis=1).argmin())
-            for own in (self._sums, self._counted):
-                own[region] = own[nearest]
-            changed = np.flatnonzero(inside != self._counted[region])
         weights = self._engine.weights[changed]
         weights = np.where(inside[changed], weights, -weights)
         self._engine.add(changed, self._engine.codes[changed], weights, self._sums[region])
