@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from unconfused.engines.array_api.cells import ArraySpace
 from unconfused.engines.array_api.engine import ArrayEngine
+from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
 
 __all__ = [

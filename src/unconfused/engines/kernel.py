@@ -18,7 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.array_api.cells import ArrayPartition, ArraySpace
+from unconfused.engines.array_api.cells import ArrayPartition
+from unconfused.engines.array_api.namespace import ArraySpace
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
-from importlib.util import find_spec
 from numbers import Real
 from typing import Any
 
@@ -33,10 +32,8 @@ from sklearn.utils.validation import column_or_1d
 from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import label_array
-from unconfused._typing import FloatArray, IntArray, Labels, Rows
-from unconfused.engines.array_api.cells import ArraySpace
-from unconfused.engines.array_api.engine import ArrayEngine
-from unconfused.engines.base import Engine
+from unconfused._typing import FloatArray, Labels
+from unconfused.engines.array_api.namespace import ArraySpace
 
 FEW_ENTRIES = 2**22
 """Stored entries up to which BLAS threads cost more than they gain: a product of such rows takes
@@ -260,29 +257,3 @@ def n_entries(X: Any) -> int:
 def blas_threads_for(X: Any) -> AbstractContextManager[None]:
     """Return a context that limits BLAS to one thread if the rows are few."""
     return quiet_blas() if n_entries(X) <= FEW_ENTRIES else nullcontext()
-
-
-def make_engine(
-    X: Rows,
-    codes: IntArray,
-    n_codes: int,
-    sample_weight: FloatArray | None,
-    *,
-    intercept: bool,
-    n_threads: int,
-) -> Engine:
-    """Return the engine for these rows."""
-    space = array_space(X)
-    if space is None:  # NumPy arrays and CSR matrices
-        from unconfused.engines.local.engine import LocalEngine  # loads numba
-
-        return LocalEngine(
-            X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
-        )
-    kind = ArrayEngine
-    on_cuda = getattr(space.device, "type", None) == "cuda"
-    if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
-        from unconfused.engines.cuda.engine import TorchEngine
-
-        kind = TorchEngine
-    return kind(X, codes, n_codes, sample_weight, space=space, intercept=intercept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from unconfused._labels import EncodedLabels, encode_labels, refuse_other_order
 from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
+from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import Engine, logarithms, posterior, softmax
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import (
@@ -23,7 +25,6 @@ from unconfused.estimators._arrays import (
     float_types,
     is_dask,
     like,
-    make_engine,
     namespace,
     one_column,
     refuse_other_namespace,
@@ -353,3 +354,29 @@ def refuse_relabelling(n_rounds: int | str, data: NoisyData) -> None:
             "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
             "to 0."
         )
+
+
+def make_engine(
+    X: Rows,
+    codes: IntArray,
+    n_codes: int,
+    sample_weight: FloatArray | None,
+    *,
+    intercept: bool,
+    n_threads: int,
+) -> Engine:
+    """Return the engine for these rows."""
+    space = array_space(X)
+    if space is None:  # NumPy arrays and CSR matrices
+        from unconfused.engines.local.engine import LocalEngine  # loads numba
+
+        return LocalEngine(
+            X, codes, n_codes, sample_weight, intercept=intercept, n_threads=n_threads
+        )
+    kind = ArrayEngine
+    on_cuda = getattr(space.device, "type", None) == "cuda"
+    if on_cuda and space.xp.__name__.endswith("torch") and find_spec("triton"):
+        from unconfused.engines.cuda.engine import TorchEngine
+
+        kind = TorchEngine
+    return kind(X, codes, n_codes, sample_weight, space=space, intercept=intercept)

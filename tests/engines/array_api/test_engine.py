@@ -8,7 +8,7 @@ from sklearn import config_context
 from unconfused import UMAClassifier, UnconfusedDiscriminantAnalysis, UnconfusedLogisticRegression
 from unconfused.engines import ArrayEngine, LocalEngine
 from unconfused.engines.array_api import namespace
-from unconfused.estimators._arrays import make_engine
+from unconfused.estimators._base import make_engine
 from unconfused.steps import STEPS
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._typing import FloatArray, IntArray
-from unconfused.engines.array_api.cells import ArrayPartition, ArraySpace, blocks
+from unconfused.engines.array_api.cells import ArrayPartition
+from unconfused.engines.array_api.namespace import ArraySpace, blocks
 from unconfused.engines.base import LikelihoodPass, RowMap, logarithms, posterior
 
 if TYPE_CHECKING:
