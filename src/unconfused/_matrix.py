@@ -7,7 +7,7 @@ classes, columns are observed labels, every row sums to 1. The paper uses the tr
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -79,6 +79,9 @@ class Unmixing:
     counts: FloatArray | None = None
     """(true, observed) counts from which C was estimated; None if C is known."""
 
+    by_region: FloatArray | None = None
+    """(Q, S, Q), coefficients of every region (predicted class), if each has its own."""
+
     @property
     def n_classes(self) -> int:
         """Number of classes, Q."""
@@ -112,11 +115,15 @@ class Unmixing:
     @property
     def coefficients_by_region(self) -> FloatArray:
         """Coefficients of every region, (Q, S, Q), or the same for all, (1, S, Q)."""
-        return self.coefficients[np.newaxis]
+        return self.coefficients[np.newaxis] if self.by_region is None else self.by_region
 
     def of_region(self, predicted: int) -> Unmixing:
         """Return the unmixing of the rows predicted to be of this class."""
-        return self
+        if self.by_region is None:
+            return self
+        region = replace(self, by_region=None)
+        vars(region)["coefficients"] = self.by_region[predicted]  # not the inverse
+        return region
 
     @cached_property
     def _chances(self) -> FloatArray:

@@ -20,8 +20,7 @@ from unconfused import ConfusionWarning, UMAClassifier, noise
 from unconfused._matrix import LEVEL, Unmixing
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 from unconfused.engines import LocalEngine
-from unconfused.engines.base import CellTables
-from unconfused.solvers.uma.solver import exact_norms
+from unconfused.engines.base import CellTables, exact_norms
 
 
 def noise_of(unmixing, tables, pair, norm, total):

@@ -183,9 +183,10 @@ def encode_noisy(
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
     if (bare := without_label(labels)).all():
         raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
-    _refuse_weights_as_truth(labels)
     n_rows = np.broadcast_to(1.0, len(y)) if n_rows is None else n_rows  # takes no memory
-    refuse_swapped(labels, n_rows)
+    if y_true is not None:
+        _refuse_weights_as_truth(labels)
+        refuse_swapped(labels, n_rows)
     if isinstance(missing_label, str) and missing_label == "auto":
         _warn_of_minus_one(y, bare, n_rows)
     refuse_one_class(labels.classes, " Name the others with `classes`.")

@@ -10,8 +10,7 @@ import numpy as np
 from unconfused._arguments import check_count, check_inner_share
 from unconfused._labels import MISSING, count_pairs, encode_complete, refuse_other_length
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.metrics._corrected import read_predictions
-from unconfused.metrics._joint import JointTable
+from unconfused.metrics._corrected import JointTable, read_predictions
 
 T = TypeVar("T", float, FloatArray)
 

@@ -14,10 +14,10 @@ from problems import make_problem, plain_uma
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
+from unconfused.engines.base import exact_norms
 from unconfused.engines.dask.engine import DaskEngine
 from unconfused.engines.dask.parts import across, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
-from unconfused.solvers.uma.solver import exact_norms
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
 

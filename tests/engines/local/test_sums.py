@@ -11,10 +11,10 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
+from unconfused.engines.base import exact_norms
 from unconfused.engines.local import gram
 from unconfused.engines.local.gram import GramSums
 from unconfused.engines.local.partition import KeptSums, LazySums
-from unconfused.solvers.uma.solver import exact_norms
 
 PAIRS = [(p, q) for p in range(4) for q in range(4)]
 storages = st.sampled_from([np.asarray, sparse.csr_array])

@@ -23,6 +23,7 @@ from unconfused._labels import count_pairs
 from unconfused._matrix import ConfusionWarning
 from unconfused._pipelines import (
     aligned_columns,
+    decoded,
     final_step,
     fit_with,
     parameters,
@@ -119,7 +120,7 @@ class Learner:
         return self._fit(with_parameters(self.estimator, **settings), view, labels)
 
     def _fit(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
-        truth = view.known_labels() if self.use_known_labels else None
+        truth = decoded(view.truth, view.classes) if self.use_known_labels else None
         return fit_with(copy, view.X, view.classes[labels], y_true=truth, sample_weight=view.weight)
 
     def probabilities(

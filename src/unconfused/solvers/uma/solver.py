@@ -16,7 +16,7 @@ import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import Engine, Partition, RunningMoments
+from unconfused.engines.base import Engine, Partition, RunningMoments, exact_norms
 from unconfused.selection import TIE, Selection
 from unconfused.solvers.discriminant import WIDE, DiagonalCovariance
 from unconfused.solvers.progress import Progress
@@ -338,15 +338,6 @@ def _warn_if_all_within(partition: Partition, state: UMAState, alpha: float) -> 
             ConfusionWarning,
             stacklevel=4,
         )
-
-
-def exact_norms(partition: Partition) -> FloatArray:
-    """Return the norm of every update vector, (Q, Q)."""
-    lower, upper = partition.norm_bounds()
-    while np.any(lower < upper):  # a loop, as a lost worker can invalidate measured norms
-        partition.measure([(p, q) for p, q in np.argwhere(lower < upper).tolist()])
-        lower, upper = partition.norm_bounds()
-    return upper
 
 
 def sufficient_norms(
