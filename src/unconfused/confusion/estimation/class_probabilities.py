@@ -127,6 +127,8 @@ class ClassProbabilities:
         few rows: half of the smallest positive one
     weights : of the logarithms that `_logarithms` returns
     shift : (Q,), added to the logarithms
+    seen : probabilities, and the logarithms found for them, which take longest: those of the
+        calibration are asked for again
     """
 
     matrix: FloatArray
@@ -134,6 +136,7 @@ class ClassProbabilities:
     floor: float
     weights: FloatArray
     shift: FloatArray
+    seen: tuple[FloatArray, list[FloatArray]] | None = None
 
     @staticmethod
     def of(
@@ -158,7 +161,8 @@ class ClassProbabilities:
     ) -> ClassProbabilities:
         """Return it with the weights, and perhaps shifts, that make the labels likeliest."""
         # As in `calibrate`: sums over the classes are faster where they are contiguous columns.
-        logs = [np.asfortranarray(term) for term in self._logarithms(probability)]
+        found = self._logarithms(probability)
+        logs = [np.asfortranarray(term) for term in found]
         evidence = np.asfortranarray(evidence_of(self.matrix, observed))
         n_terms, total = len(logs), len(observed)
 
@@ -178,11 +182,14 @@ class ClassProbabilities:
         largest = LARGEST_SHIFT if shifts else 0.0
         limits += [(-largest, largest)] * len(self.matrix)
         begin = np.concatenate([np.full(n_terms, -np.log(n_terms)), np.zeros(len(self.matrix))])
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
-        return replace(self, weights=np.exp(found[:n_terms]), shift=found[n_terms:])
+        best = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=limits).x
+        weights, shift = np.exp(best[:n_terms]), best[n_terms:]
+        return replace(self, weights=weights, shift=shift, seen=(probability, found))
 
     def _logarithms(self, probability: FloatArray) -> list[FloatArray]:
         """Return the logarithms to blend, each (n, Q)."""
+        if self.seen is not None and self.seen[0] is probability:
+            return self.seen[1]
         lifted = np.maximum(probability, self.floor)
         lifted /= lifted.sum(axis=1, keepdims=True)
         if not self.of_labels:
