@@ -248,6 +248,7 @@ class _Objective:
             self._code_weights = np.ones(len(evidence))
         self.total = float(engine.code_counts @ self._code_weights)
         self.matrix = np.eye(n_classes)
+        self._mixing: tuple[FloatArray, FloatArray] | None = None
         self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None
 
     @cached_property
@@ -281,12 +282,11 @@ class _Objective:
     def _measure(self, engine: Engine, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         if self._evidence is not None:
             return engine.likelihood(weights, self._evidence, self._code_weights)
-        # P(label code | true class): columns of C for labels, the identity for known truths.
-        trusted = len(self._code_weights) > self._n_labels
-        mixing = label_chances(matrix)
-        if trusted:
-            mixing = np.vstack([mixing, np.eye(self._n_classes)])
-        return engine.likelihood(weights, mixing, self._code_weights)
+        if self._mixing is None or self._mixing[0] is not matrix:
+            # P(label code | true class): columns of C for labels, the identity for known truths.
+            mixing = np.vstack([label_chances(matrix), np.eye(self._n_classes)])
+            self._mixing = matrix, mixing[: len(self._code_weights)]
+        return engine.likelihood(weights, self._mixing[1], self._code_weights)
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""

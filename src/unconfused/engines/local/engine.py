@@ -15,7 +15,8 @@ from scipy import sparse
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines.base import LikelihoodPass, RowMap
+from unconfused.engines.base import LikelihoodPass, RowMap, logarithms
+from unconfused.engines.base import posterior as log_posterior
 from unconfused.engines.local.assignment import RowAssignment
 from unconfused.engines.local.gram import GramSums
 from unconfused.engines.local.partition import KeptSums, LazySums, LocalPartition, SumsOnDemand
@@ -29,6 +30,10 @@ BLOCK_ROWS = 4096
 
 DENSE = 0.1
 """Density above which a sparse block is multiplied faster as a dense array."""
+
+ALMOST_IMPOSSIBLE = 1e-200
+"""Probability of a label, relative to that of the likeliest class, below which rounding to 0 is
+near, and quotients may overflow."""
 
 SCORES_BYTES = 64 * 2**20
 """Largest table of scores that `scored` keeps in memory."""
@@ -238,26 +243,34 @@ class LocalEngine:
         by_feature = np.ascontiguousarray(weights[:, :columns].T)
         gradient = np.zeros((len(weights), self.n_features))
         features = np.zeros_like(by_feature)
-        table = np.zeros(mixing.shape)
+        table, totals = np.zeros(mixing.shape), np.zeros(len(weights))
+        intercepts = weights[:, columns] if self.intercept else totals.copy()
+        intercepts = intercepts.astype(self.rows.score_dtype)
         loss = 0.0
         # Allocated once: Dask workers return freed memory to the system after every block.
         n_rows = min(BLOCK_ROWS, last - first)
         all_scores = np.empty((n_rows, len(weights)), dtype=self.rows.score_dtype)
-        all_weights = np.empty(n_rows)
+        all_shares, all_weights = np.empty(all_scores.shape), np.empty(n_rows)
+        left = np.empty(n_rows, dtype=np.intp)
         for start in range(first, last, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, last)
             scores, row_weights = all_scores[: stop - start], all_weights[: stop - start]
+            shares = all_shares[: stop - start]
             self.rows.scores(by_feature, start, stop, scores)
-            if self.intercept:
-                scores += weights[:, columns].astype(scores.dtype)
+            add_and_centre(scores, intercepts, shares)
+            np.exp(shares, out=shares)  # vectorized, unlike that of compiled loops
             codes = self.codes[start:stop]
             np.take(factors, codes, out=row_weights, mode="clip")  # "raise" makes a copy
             row_weights *= self.weights[start:stop]
-            loss += posterior(scores, codes, row_weights, mixing, table)
+            given = codes, row_weights, mixing, table, totals
+            explained, n_left = posterior(scores, shares, *given, left)
+            loss += explained
+            if n_left:
+                loss += surprises(left[:n_left], scores, *given)
             self.rows.add_outer(scores, start, stop, features)
-            if self.intercept:
-                gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)
         gradient[:, :columns] = features.T
+        if self.intercept:
+            gradient[:, columns] = totals
         return LikelihoodPass(loss, gradient, table)
 
 
@@ -288,47 +301,76 @@ def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
 
 
 @compiled
+def add_and_centre(scores: Any, intercepts: Any, centred: FloatArray) -> None:
+    """Add the intercepts to the scores in place; write scores less the highest of each row."""
+    n_classes = scores.shape[1]
+    for i in range(len(scores)):
+        row, out = scores[i], centred[i]
+        highest = -np.inf
+        for q in range(n_classes):
+            row[q] += intercepts[q]
+            highest = max(highest, float(row[q]))
+        for q in range(n_classes):
+            out[q] = float(row[q]) - highest
+
+
+@compiled
 def posterior(
-    scores: Any, codes: Any, row_weights: FloatArray, mixing: FloatArray, table: FloatArray
-) -> float:
+    scores: Any,
+    shares: FloatArray,
+    codes: Any,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    table: FloatArray,
+    totals: FloatArray,
+    left: IntArray,
+) -> tuple[float, int]:
     """Replace the scores of rows by their residuals, the gradient of the loss, in place.
 
     With P the softmax of a row's scores and R its posterior given the label, the residual is the
-    row's weight times P - R. R is summed by label code in `table`. Returns the weighted sum of
-    -log P(label).
+    row's weight times P - R. `shares` is P times any factor. R is summed by label code in `table`,
+    residuals in `totals`. Returns the weighted sum of -log P(label), and how many rows are left to
+    `surprises`, and listed in `left`: with these in the loop, all rows take three times as long.
     """
     n_classes = scores.shape[1]
-    loss = 0.0
-    shares, levels = np.empty(n_classes), np.empty(n_classes)
+    loss, n_left = 0.0, 0
     for i in range(len(scores)):
         code, weight = codes[i], row_weights[i]
-        highest = -np.inf
-        for q in range(n_classes):
-            highest = max(highest, float(scores[i, q]))
+        row, share, chances, counts = scores[i], shares[i], mixing[code], table[code]
         total, seen = 0.0, 0.0
         for q in range(n_classes):
-            shares[q] = np.exp(float(scores[i, q]) - highest)
-            total += shares[q]
-            seen += mixing[code, q] * shares[q]
-        if seen > 1e-280:
-            loss += weight * (np.log(total) - np.log(seen))
-            for q in range(n_classes):
-                responsible = mixing[code, q] * shares[q] / seen
-                table[code, q] += weight * responsible
-                scores[i, q] = weight * (shares[q] / total - responsible)
+            total += share[q]
+            seen += chances[q] * share[q]
+        if not seen > ALMOST_IMPOSSIBLE:
+            left[n_left] = i
+            n_left += 1
             continue
-        # The label is almost impossible: log-sum-exp for its probability too.
-        level = -np.inf
+        loss += weight * np.log(total / seen)
+        by_row, by_label = weight / total, weight / seen
         for q in range(n_classes):
-            levels[q] = float(scores[i, q]) - highest + np.log(mixing[code, q])
-            level = max(level, levels[q])
-        seen = 0.0
-        for q in range(n_classes):
-            levels[q] = np.exp(levels[q] - level)
-            seen += levels[q]
-        loss += weight * (np.log(total) - level - np.log(seen))
-        for q in range(n_classes):
-            responsible = levels[q] / seen
-            table[code, q] += weight * responsible
-            scores[i, q] = weight * (shares[q] / total - responsible)
-    return loss
+            responsible = by_label * (chances[q] * share[q])
+            counts[q] += responsible
+            row[q] = by_row * share[q] - responsible
+            totals[q] += row[q]
+    return loss, n_left
+
+
+def surprises(
+    rows: IntArray,
+    scores: Any,
+    codes: IntArray,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    table: FloatArray,
+    totals: FloatArray,
+) -> float:
+    """Do the same for rows whose label is almost impossible, by log-sum-exp for P(label)."""
+    own, weights = codes[rows], row_weights[rows]
+    log_chances = logarithms(mixing[own])
+    with np.errstate(invalid="ignore"):  # a step may have been far too long
+        losses, share, given_label = log_posterior(np, scores[rows].astype(np.float64), log_chances)
+    residuals = weights[:, np.newaxis] * (share - given_label)
+    scores[rows] = residuals
+    totals += residuals.sum(axis=0)
+    np.add.at(table, own, weights[:, np.newaxis] * given_label)
+    return float(weights @ losses)

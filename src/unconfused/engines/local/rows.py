@@ -69,7 +69,8 @@ class DenseRows:
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the scores of rows start..stop for weights of shape (features, Q)."""
         rows = self._X[start:stop]
-        if np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
+        fits = self.dtype == weights.dtype
+        if fits or np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
             np.matmul(rows, weights.astype(self.dtype, copy=False), out=out)
         else:  # weights of tiny rows need not fit their type; scores do
             out[:] = rows.astype(np.float64) @ weights
