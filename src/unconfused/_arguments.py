@@ -1,31 +1,15 @@
-"""Numbers, weights and seeds that users pass; settings of estimators."""
+"""Numbers, weights and seeds that users pass."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeVar, dataclass_transform
 from zlib import crc32
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from unconfused._typing import ArrayLike, FloatArray, Seed
-
-Estimator = TypeVar("Estimator", bound=type)
-
-
-@dataclass_transform(eq_default=False)
-def settings(estimator: Estimator) -> Estimator:
-    """Give an estimator an `__init__` that assigns the settings listed in its class.
-
-    The result is no dataclass: libraries such as Dask take two of these for equal if their fields
-    are, whatever they were fitted to.
-    """
-    made: Any = dataclass(eq=False, repr=False, match_args=False)(estimator)
-    del made.__dataclass_fields__, made.__dataclass_params__
-    return estimator
 
 
 def random_state(seed: Seed) -> np.random.RandomState:

@@ -8,7 +8,6 @@ The classifiers of this package are linear. For nonlinear problems, project the 
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -24,7 +23,6 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unconfused._arguments import settings
 from unconfused._typing import Rows
 
 __all__ = ["KernelProjection", "kernel_projection", "median_gamma"]
@@ -70,7 +68,6 @@ def median_gamma(X: Rows, *, random_state: int | np.random.RandomState | None = 
     return 1.0
 
 
-@settings
 class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Project rows on the leading principal components of a kernel.
 
@@ -122,14 +119,24 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         "random_state": ["random_state"],
     }
 
-    n_components: int | None = None
-    _: KW_ONLY
-    kernel: Kernel = "rbf"
-    gamma: float | Literal["median"] = "median"
-    exact_limit: int = 5_000
-    unit_norm: bool = True
-    dtype: DTypeLike = np.float32
-    random_state: int | np.random.RandomState | None = None
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Kernel = "rbf",
+        gamma: float | Literal["median"] = "median",
+        exact_limit: int = 5_000,
+        unit_norm: bool = True,
+        dtype: DTypeLike = np.float32,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.exact_limit = exact_limit
+        self.unit_norm = unit_norm
+        self.dtype = dtype
+        self.random_state = random_state
 
     def fit(self, X: Rows, y: object = None) -> Self:
         """Choose the kernel width and fit the projection to at least two rows; `y` is ignored."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,6 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unconfused._arguments import settings
 from unconfused._labels import encode_labels
 from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
@@ -48,7 +46,6 @@ STALE = ("annotators_", "annotator_confusion_", "annotator_silence_", "guessed_c
 """Attributes that not every fit sets."""
 
 
-@settings
 class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
     """Train any classifier on noisy labels, through a confusion matrix.
 
@@ -156,16 +153,28 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    estimator: Any
-    confusion: Any = None
-    _: KW_ONLY
-    cv: Any = 4
-    max_rounds: int | str = "auto"
-    classes: ArrayLike | None = None
-    missing_label: Any = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        estimator: Any,
+        confusion: Any = None,
+        *,
+        cv: Any = 4,
+        max_rounds: int | str = "auto",
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.confusion = confusion
+        self.cv = cv
+        self.max_rounds = max_rounds
+        self.classes = classes
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what the classifier takes."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._arguments import settings
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
 from unconfused.estimators._base import SoftmaxClassifier
@@ -17,7 +15,6 @@ from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
 
-@settings
 class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
     """Linear discriminant analysis for noisy labels with a confusion matrix.
 
@@ -85,13 +82,22 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         "shrinkage": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
     }
 
-    confusion: Any = None
-    _: KW_ONLY
-    shrinkage: float | str = "auto"
-    fit_intercept: bool = True
-    classes: ArrayLike | None = None
-    missing_label: Any = "auto"
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        shrinkage: float | str = "auto",
+        fit_intercept: bool = True,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.confusion = confusion
+        self.shrinkage = shrinkage
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
 
     def _fit(self, data: NoisyData) -> None:
         unmixing = unmixing_for(data, self.confusion, self.classes, shrunk=False)

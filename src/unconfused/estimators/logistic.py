@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._arguments import settings
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.estimators._arrays import blas_threads_for, n_entries, rows_at
@@ -44,7 +43,6 @@ than a share of `FEWEST_KEPT`, and the rows have at most `MOST_COPIED` entries: 
 """
 
 
-@settings
 class UnconfusedLogisticRegression(SoftmaxClassifier):
     """Logistic regression for noisy labels, through a confusion matrix.
 
@@ -186,23 +184,42 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         "warm_start": ["boolean"],
     }
 
-    confusion: Any = None
-    _: KW_ONLY
-    refine: str | bool = "auto"
-    prior_strength: float = 1.0
-    noisy_weight: float | str = "auto"
-    relabel: int | str = "auto"
-    l2: float | str = "auto"
-    fit_intercept: bool = True
-    class_weight: Any = None
-    classes: ArrayLike | None = None
-    missing_label: Any = "auto"
-    max_iter: int = 500
-    tol: float = 1e-4
-    warm_start: bool = False
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        refine: str | bool = "auto",
+        prior_strength: float = 1.0,
+        noisy_weight: float | str = "auto",
+        relabel: int | str = "auto",
+        l2: float | str = "auto",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.confusion = confusion
+        self.refine = refine
+        self.prior_strength = prior_strength
+        self.noisy_weight = noisy_weight
+        self.relabel = relabel
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.classes = classes
+        self.missing_label = missing_label
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @all_at_once
     def fit(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._arguments import settings
 from unconfused._labels import encode_labels
 from unconfused._typing import ArrayLike, IntArray, Rows
 from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
@@ -19,7 +17,6 @@ from unconfused.solvers.ultraconservative import OnlineState, Ultraconservative
 from unconfused.steps import STEPS, StepRule
 
 
-@settings
 class UltraconservativeClassifier(LinearClassifier):
     """Online linear classifier for clean labels, on which UMA is based.
 
@@ -77,14 +74,24 @@ class UltraconservativeClassifier(LinearClassifier):
         "shuffle": ["boolean"],
     }
 
-    _: KW_ONLY
-    step: str | StepRule = "perceptron"
-    average: bool = False
-    max_iter: int = 50
-    shuffle: bool = True
-    fit_intercept: bool = True
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        *,
+        step: str | StepRule = "perceptron",
+        average: bool = False,
+        max_iter: int = 50,
+        shuffle: bool = True,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.step = step
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.verbose = verbose
 
     @all_at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:  # type: ignore[override]  # clean labels alone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._arguments import settings
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Rows
@@ -35,7 +34,6 @@ LEAST_UPDATES, UPDATES_PER_PAIR = 1000, 10
 """`max_iter="auto"`: updates of every pair (p, q) on average, and updates in all at least."""
 
 
-@settings
 class UMAClassifier(LinearClassifier):
     """Linear classifier for noisy labels, by updates on sums of rows.
 
@@ -178,27 +176,50 @@ class UMAClassifier(LinearClassifier):
         "warm_start": ["boolean"],
     }
 
-    confusion: Any = None
-    _: KW_ONLY
-    selection: str | Selection = "error"
-    step: str | StepRule = "auto"
-    alpha: float = 0.0
-    error_margin: float | str = 0.0
-    init: str = "auto"
-    average: bool = False
-    whiten: bool | str = "auto"
-    max_iter: int | str = "auto"
-    tol: float | str = "auto"
-    relabel: int | str = "auto"
-    fit_intercept: bool = True
-    keep_updates: bool = False
-    class_weight: Any = None
-    classes: ArrayLike | None = None
-    missing_label: Any = "auto"
-    warm_start: bool = False
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        selection: str | Selection = "error",
+        step: str | StepRule = "auto",
+        alpha: float = 0.0,
+        error_margin: float | str = 0.0,
+        init: str = "auto",
+        average: bool = False,
+        whiten: bool | str = "auto",
+        max_iter: int | str = "auto",
+        tol: float | str = "auto",
+        relabel: int | str = "auto",
+        fit_intercept: bool = True,
+        keep_updates: bool = False,
+        class_weight: Any = None,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.confusion = confusion
+        self.selection = selection
+        self.step = step
+        self.alpha = alpha
+        self.error_margin = error_margin
+        self.init = init
+        self.average = average
+        self.whiten = whiten
+        self.max_iter = max_iter
+        self.tol = tol
+        self.relabel = relabel
+        self.fit_intercept = fit_intercept
+        self.keep_updates = keep_updates
+        self.class_weight = class_weight
+        self.classes = classes
+        self.missing_label = missing_label
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, data: NoisyData) -> None:
         """Run UMA; with ``warm_start=True`` from where the last fit has ended."""

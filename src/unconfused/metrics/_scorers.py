@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from unconfused._arguments import check_weight, settings
+from unconfused._arguments import check_weight
 from unconfused._labels import (
     MISSING,
     encode_labels,
@@ -41,15 +41,15 @@ class _Scorer(BaseEstimator):
         return True
 
 
-@settings
 class TrustedScorer(_Scorer):
     """Scorer on the rows of a fold whose truth is known."""
 
     # Scores without a truth make no sense, so the truth is requested from the start.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"y_true": True, "estimator": UNUSED}
 
-    measure: Callable[..., FloatArray]
-    y_true: Any = None
+    def __init__(self, measure: Callable[..., FloatArray], y_true: Any = None) -> None:
+        self.measure = measure
+        self.y_true = y_true
 
     def score(
         self,
@@ -82,15 +82,17 @@ class TrustedScorer(_Scorer):
         return label_array(self.y_true.reindex(fold.index))
 
 
-@settings
 class ConfusionScorer(_Scorer):
     """Scorer that compares predictions with noisy labels through a confusion matrix."""
 
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
-    measure: Callable[..., float]
-    confusion: Any = None
-    classes: Any = None
+    def __init__(
+        self, measure: Callable[..., float], confusion: Any = None, classes: Any = None
+    ) -> None:
+        self.measure = measure
+        self.confusion = confusion
+        self.classes = classes
 
     def score(
         self, estimator: Any, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
@@ -15,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from unconfused._arguments import settings
 from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
@@ -34,7 +32,6 @@ KERNELS = frozenset(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}
 AS_IN_UMA = ("selection", "step", "alpha", "init", "average", "tol", "class_weight")
 
 
-@settings
 class KernelUMAClassifier(LinearClassifier):
     """UMA with a kernel, for noisy labels and boundaries that are not linear.
 
@@ -112,25 +109,46 @@ class KernelUMAClassifier(LinearClassifier):
         **{name: UMAClassifier._parameter_constraints[name] for name in AS_IN_UMA},
     }
 
-    confusion: Any = None
-    _: KW_ONLY
-    kernel: str | Callable[..., float] = "rbf"
-    gamma: float | str | None = "scale"
-    degree: float = 3
-    coef0: float = 1
-    selection: str | Selection = "error"
-    step: str | StepRule = "perceptron"
-    alpha: float = 0.0
-    init: str = "auto"
-    average: bool = False
-    max_iter: int = 1000
-    tol: float | str = "auto"
-    fit_intercept: bool = True
-    class_weight: Any = None
-    classes: ArrayLike | None = None
-    missing_label: Any = "auto"
-    random_state: Any = None
-    verbose: int = 0
+    def __init__(
+        self,
+        confusion: Any = None,
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | str | None = "scale",
+        degree: float = 3,
+        coef0: float = 1,
+        selection: str | Selection = "error",
+        step: str | StepRule = "perceptron",
+        alpha: float = 0.0,
+        init: str = "auto",
+        average: bool = False,
+        max_iter: int = 1000,
+        tol: float | str = "auto",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        classes: ArrayLike | None = None,
+        missing_label: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.confusion = confusion
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.selection = selection
+        self.step = step
+        self.alpha = alpha
+        self.init = init
+        self.average = average
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.classes = classes
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         """Declare that a precomputed kernel is cut in both directions by cross-validation."""

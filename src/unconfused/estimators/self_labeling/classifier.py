@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -17,7 +16,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unconfused._arguments import random_state as make_random_state
-from unconfused._arguments import settings
 from unconfused._labels import encode_labels
 from unconfused._pipelines import seeded
 from unconfused._typing import ArrayLike, FloatArray, Labels
@@ -46,7 +44,6 @@ def _learner_has(method: str) -> Callable[[Method], Method]:
     return offered
 
 
-@settings
 class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
     """Learn from few labelled and many unlabelled rows.
 
@@ -146,15 +143,26 @@ class SelfLabelingClassifier(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    labeler: Any = None
-    learner: Any = None
-    _: KW_ONLY
-    cv: Any = 5
-    use_known_labels: bool = True
-    n_rounds: int = 1
-    missing_label: Any = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
+    def __init__(
+        self,
+        labeler: Any = None,
+        learner: Any = None,
+        *,
+        cv: Any = 5,
+        use_known_labels: bool = True,
+        n_rounds: int = 1,
+        missing_label: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.labeler = labeler
+        self.learner = learner
+        self.cv = cv
+        self.use_known_labels = use_known_labels
+        self.n_rounds = n_rounds
+        self.missing_label = missing_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         """Declare what scikit-learn may pass in: what both parts take."""
