@@ -41,6 +41,8 @@ class Task:
     classes: Labels | None = None
     reserved: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    n_rows: int = 0
+    """All rows of the file, those without a label included."""
     checked: CheckedRows | None = None
     """How the rows of `y_true` were drawn, if the truth comes from verdicts."""
 
@@ -120,7 +122,8 @@ def make_task(
     rows = table.iloc[kept].reset_index(drop=True) if hasattr(table, "iloc") else table[kept]
     notes, left = [], table.shape[0] - len(kept)
     if left:
-        notes.append(f"{left:,} of {table.shape[0]:,} rows have no label and are skipped.")
+        have = "has no label and is" if left == 1 else "have no label and are"
+        notes.append(f"{left:,} of {table.shape[0]:,} rows {have} skipped.")
     labels = set() if kind == "votes" else distinct_labels(y)
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
@@ -132,7 +135,7 @@ def make_task(
             f"True classes that never occur as a label: {listed}. If one marks a missing truth, "
             "name it with --missing."
         )
-    task = Task(kind, rows, kept, y, truth, notes=notes, **more)
+    task = Task(kind, rows, kept, y, truth, notes=notes, n_rows=table.shape[0], **more)
     if checked is None:
         return task
     notes += checked.notes
