@@ -109,6 +109,8 @@ def test_marks_line_ends_and_quotes_of_other_programs():
         (("fit", "https://example.org/pets.csv", "-l", "kind"), "Download it first"),
         (("fit", "pets.csv", "-l", "kid"), "Did you mean 'kind'"),
         (("fit", "pets.csv", "-l", "kind", "-t", "cheked"), "Did you mean 'checked'"),
+        (("fit", "pets.csv", "-l", "KIND"), "Did you mean 'kind'"),
+        ((*FIT, "--learner", "trees", "--l2", "1"), "--l2 is the penalty"),
         (("fit", "pets.csv", "-l", "size"), "measurements"),
         (("fit", "pets.csv", "-l", "kind", "--text", "remarks"), "Did you mean 'remark'"),
         (("fit", "pets.csv", "-l", "kind", "--confusion", "none.csv"), "no file"),
@@ -152,6 +154,7 @@ def test_matrices_that_are_none(matrix, word):
     [
         (("fit", "pets.csv"), "--label"),
         (("fit", "pets.csv", "-l", "kind", "--trust-labels", "-c", "C.csv"), "contradict"),
+        (("fit", "pets.csv", "-l", "kind", "-a", "coat,legs"), "both name columns of labels"),
         (("fit", "pets.csv", "--votes", "v.csv", "-l", "kind"), "--item"),
         (("fit", "pets.csv", "-l", "kind", "--item", "x"), "--votes"),
         (("fit", "pets.csv", "--annotators", "kind"), "two columns"),

@@ -109,7 +109,12 @@ def require_columns(frame: Any, names: Iterable[str]) -> None:
     known = set(there)
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
-        close = [one for name in missing for one in difflib.get_close_matches(name, there, 1, 0.7)]
+        lower = {name.lower(): name for name in there}
+        close = [
+            lower[one]
+            for name in missing
+            for one in difflib.get_close_matches(name.lower(), lower, 1, 0.7)
+        ]
         meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         lacking = "There is no column" if len(missing) == 1 else "There are no columns"
         raise ColumnError(f"{lacking} {_listed(missing)}.{meant} The columns are {_listed(there)}.")
