@@ -165,7 +165,7 @@ def test_numbers_with_commas_are_not_taken_for_categories():
     assert "price" in plan.categories
 
 
-@pytest.mark.parametrize("write", ["${:,}", "{}.5 €", "-£ {}.25", "{}%", "{}.5 %"])
+@pytest.mark.parametrize("write", ["${:,}", "{:,}.50", "{}.5 €", "-£ {}.25", "{}%", "{}.5 %"])
 def test_amounts_are_not_taken_for_categories(write):
     frame = make_frame()
     frame["price"] = [write.format(1000 * i) for i in range(N - 1)] + ["7"]
