@@ -410,6 +410,13 @@ def test_a_column_of_dates_names_the_row_that_is_none(bad):
     assert plan.categories == ["seen"]
 
 
+def test_dates_stored_as_text_are_refused():
+    days = pd.Series(pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d"), dtype=object)
+    frame = pd.DataFrame({"size": [1.5, 2.5] * 15, "seen": days})
+    with pytest.raises(ColumnError, match="'seen' holds dates as text"):
+        build_pipeline(frame, UMAClassifier())
+
+
 def test_words_with_a_few_dates_among_them_are_categories():
     words = ["early", "late", "2024-05-31"] * 10
     frame = pd.DataFrame({"size": np.arange(30.0) % 7, "seen": words})

@@ -191,6 +191,11 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
     if _enough(summary) and summary.is_spoilt:
         advice = "Empty these cells to have them treated as missing; if the numbers are codes"
         raise ColumnError(_exceptions(name, "numbers", summary.numeric, present, advice))
+    if _enough(summary) and summary.dates.n == present:  # in a format that has dates
+        raise ColumnError(
+            f"The column {name!r} holds dates as text. Store them as dates; to learn without "
+            "their order, name it as categories."
+        )
     if _enough(summary) and MOSTLY * present <= summary.dates.n < present:
         advice = "Write these as 2024-05-31 or empty them; to learn without the order of the dates"
         raise ColumnError(_exceptions(name, "dates", summary.dates, present, advice))
