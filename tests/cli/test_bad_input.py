@@ -197,6 +197,9 @@ def test_true_classes_without_labels_are_pointed_out():
     frame.loc[frame["checked"].notna() & (frame.index % 3 == 0), "checked"] = "cow"
     frame.to_csv("pets.csv", index=False)
     assert "never occur as a label: 'cow'" in invoke("estimate", *KNOWN).output
+    frame.fillna({"checked": "?"}).to_csv("pets.csv", index=False)
+    assert "pass --missing '?'" in refused("estimate", *KNOWN)
+    assert "checked rows" in invoke("estimate", *KNOWN, "--missing", "?").output
 
 
 def test_help_is_quick_and_needs_little():

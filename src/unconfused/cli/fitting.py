@@ -72,7 +72,8 @@ class FittedTask:
                     self.confusion = self._source_of(case)
                     wrong = self.confusion.wrong
         self.noise = summarize(self.task, self.known, classes, wrong)
-        if self.noise.found.basis == "guessed" and not self._uses_guess():
+        found = self.noise.found
+        if found.basis == "guessed" and found.share > 0 and not self._uses_guess():
             self.noise = replace(self.noise, source=f"{BELIEVED} {self.noise.source}")
         if self.confusion is not None:
             self.confusion = replace(self.confusion, basis=self.noise.source)

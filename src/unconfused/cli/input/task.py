@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -130,6 +131,8 @@ def make_task(
     truth = None if y_true is None else y_true[kept]
     names = set(y.classes.tolist()) if kind == "votes" else labels
     if truth is not None and (never := distinct_labels(truth) - names):
+        if checked is None and more.get("classes") is None:
+            _refuse_placeholder(truth, never)
         listed = ", ".join(sorted(map(repr, never))[:6])
         notes.append(
             f"True classes that never occur as a label: {listed}. If one marks a missing truth, "
@@ -143,6 +146,18 @@ def make_task(
         notes.append("No verdict could be used: the truth of no row is known.")
         return replace(task, kind="nothing" if kind == "trusted" else kind, y_true=None)
     return replace(task, checked=checked.at(kept))
+
+
+def _refuse_placeholder(truth: Labels, never: set[Any]) -> None:
+    """Raise if most truths are a value that is never a label: it surely marks missing ones."""
+    known = truth[present_labels(truth)].tolist()
+    value, times = Counter(known).most_common(1)[0]
+    if value in never and 2 * times > len(known):
+        raise ValueError(
+            f"{times:,} of {len(known):,} true classes are {value!r}, which never occurs as a "
+            f"label. If it marks a missing truth, pass --missing {value!r}; if it is a class, name "
+            "all classes with --classes."
+        )
 
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")
