@@ -92,6 +92,7 @@ def test_when_to_stop_names_the_count_that_fit_shows():
     stop = ("--verdicts", "verdicts.csv", "--when-to-stop", "50", "--l2", "1e-3")
     told = " ".join(succeed("review", *given, *stop).split())
     number = f"{100 * fitted['wrong_share']:.0f} %"
+    assert "review --when-to-stop` also uses the model" in fitted["source"]
     assert "corrected on 60 rows drawn at random" in told
     assert f"rows alone: {number} before any was corrected" in told
 
