@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, SMALLEST, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
@@ -129,6 +130,8 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
     name = summary.name
     if not summary.n_present:
         plan.left_out[name] = "all its cells are empty."
+    elif name in (PROVENANCE, BEFORE) and summary.role is None:
+        plan.left_out[name] = "`apply` wrote it, so it tells the labels."
     elif summary.role == "text":
         plan.text.append(name)
     elif summary.is_constant:
