@@ -130,6 +130,9 @@ def _source_words(task: Task, known: LabelOptions) -> str:
     elif task.kind == "votes":
         where = f"{count(task.y.n_annotators, 'annotator')} in {count(len(task.y), 'answer')} on "
         where += count(len(task.place), "row")
+        several = int((np.bincount(task.y.item) > 1).sum())
+        if 2 * several < len(task.place):
+            where += f", only {several:,} of them with several answers"
     return SOURCES[basis_of(task)].format(where=where, option=option)
 
 
