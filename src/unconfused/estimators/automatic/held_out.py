@@ -241,8 +241,6 @@ def rows_to_judge_by(data: NoisyData, matrix: FloatArray | None, seed: int) -> H
         return None
     strata = np.where(known, n_labels + truth, observed)
     X, judged, fold = _in_folds(data.X, judged, known, strata, known, seed)
-    if len(judged) == len(truth) and len(np.unique(fold)) == 1:  # all are copies of one row
-        return None
     evidence = np.eye(n_classes)[truth[judged]]
     seen = None if matrix is None else observed[judged]
     rows = HeldOutRows(X, evidence, weight[judged], fold, judged, len(truth), known[judged], seen)
