@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import pets, pets_csv, refused, succeed, succeed_json
+from pets import SETTINGS, pets, pets_csv, refused, succeed, succeed_json
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused.review import Verdict, append_verdicts, match_verdicts, read_verdicts
@@ -44,6 +44,15 @@ def test_labels_and_where_they_come_from(checked):
     assert any("changed" in note for note in told["notes"])
     others = [name for name in frame.columns if name != "kind"]
     pd.testing.assert_frame_equal(found[others], frame[others])
+
+
+def test_the_labels_before_are_no_feature(checked):
+    given = ("--label", "kind", "-o", "out.csv", "--keep-original")
+    succeed("apply", "pets.csv", "v.csv", *given)
+    told = succeed_json("fit", "out.csv", "--label", "kind", "--ignore", "checked", *SETTINGS)
+    assert "coat" in told["columns"]["categories"]
+    assert not {"label_before", "label_source"} & {*told["columns"]["categories"]}
+    assert "`apply` wrote it" in told["columns"]["left_out"]["label_before"]
 
 
 def test_applying_twice_and_reviewing_what_was_applied(checked):

@@ -165,7 +165,7 @@ def test_numbers_with_commas_are_not_taken_for_categories():
     assert "price" in plan.categories
 
 
-@pytest.mark.parametrize("write", ["${:,}", "{}.5 €", "-£ {}.25", "{}%", "{}.5 %"])
+@pytest.mark.parametrize("write", ["${:,}", "{:,}.50", "{}.5 €", "-£ {}.25", "{}%", "{}.5 %"])
 def test_amounts_are_not_taken_for_categories(write):
     frame = make_frame()
     frame["price"] = [write.format(1000 * i) for i in range(N - 1)] + ["7"]
@@ -408,6 +408,13 @@ def test_a_column_of_dates_names_the_row_that_is_none(bad):
         build_pipeline(frame, UMAClassifier())
     _, plan = build_pipeline(frame, UMAClassifier(), ColumnRoles(categories=["seen"]))
     assert plan.categories == ["seen"]
+
+
+def test_dates_stored_as_text_are_refused():
+    days = pd.Series(pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d"), dtype=object)
+    frame = pd.DataFrame({"size": [1.5, 2.5] * 15, "seen": days})
+    with pytest.raises(ColumnError, match="'seen' holds dates as text"):
+        build_pipeline(frame, UMAClassifier())
 
 
 def test_words_with_a_few_dates_among_them_are_categories():

@@ -338,3 +338,8 @@ def test_a_name_that_is_broken_into_lines_is_one_name(tmp_path):
     path = put(tmp_path / "broken.csv", '"kind of\r\ntree",b\r\noak,1\r\n')
     assert read_table(path).columns.tolist() == ["kind of tree", "b"]
     assert next(iter_tables(path)).columns.tolist() == ["kind of tree", "b"]
+
+
+def test_time_stamps_as_pandas_writes_them_are_dates(tmp_path):
+    path = put(tmp_path / "t.csv", "seen,size\n2024-01-01 05:23:09.336069957,1\n2024-01-02,2\n")
+    assert read_table(path)["seen"].dt.day.tolist() == [1, 2]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, SMALLEST, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
@@ -109,7 +110,12 @@ def require_columns(frame: Any, names: Iterable[str]) -> None:
     known = set(there)
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
-        close = [one for name in missing for one in difflib.get_close_matches(name, there, 1, 0.7)]
+        lower = {name.lower(): name for name in there}
+        close = [
+            lower[one]
+            for name in missing
+            for one in difflib.get_close_matches(name.lower(), lower, 1, 0.7)
+        ]
         meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         lacking = "There is no column" if len(missing) == 1 else "There are no columns"
         raise ColumnError(f"{lacking} {_listed(missing)}.{meant} The columns are {_listed(there)}.")
@@ -124,6 +130,8 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
     name = summary.name
     if not summary.n_present:
         plan.left_out[name] = "all its cells are empty."
+    elif name in (PROVENANCE, BEFORE) and summary.role is None:
+        plan.left_out[name] = "`apply` wrote it, so it tells the labels."
     elif summary.role == "text":
         plan.text.append(name)
     elif summary.is_constant:
@@ -186,6 +194,11 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
     if _enough(summary) and summary.is_spoilt:
         advice = "Empty these cells to have them treated as missing; if the numbers are codes"
         raise ColumnError(_exceptions(name, "numbers", summary.numeric, present, advice))
+    if _enough(summary) and summary.dates.n == present:  # in a format that has dates
+        raise ColumnError(
+            f"The column {name!r} holds dates as text. Store them as dates; to learn without "
+            "their order, name it as categories."
+        )
     if _enough(summary) and MOSTLY * present <= summary.dates.n < present:
         advice = "Write these as 2024-05-31 or empty them; to learn without the order of the dates"
         raise ColumnError(_exceptions(name, "dates", summary.dates, present, advice))

@@ -21,8 +21,8 @@ WORDS_IN_TEXT = 4.0
 """Words per cell, on average, from which words that are mostly different are a text: names have
 two or three."""
 
-AMOUNT = r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\s*[%$€£¥])?\s*"
-"""A number as spreadsheets show it: 3,14 or 1.000,5 or $1,000 or 12 %."""
+AMOUNT = r"(?=.*[,%$€£¥])\s*[+-]?(?:[$€£¥]\s*)?[+-]?\d[\d.]*(?:,\d+)*(?:\.\d+)?(?:\s*[%$€£¥])?\s*"
+"""A number as spreadsheets show it: 3,14 or 1.000,5 or $1,000.50 or 12 %."""
 
 DATE = r"\s*\d{4}-\d\d-\d\d.*"
 

@@ -60,7 +60,7 @@ MISSING = frozenset(
 """Cells that mark a missing value."""
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
-DAY, TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?"
+DAY, TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?"
 DATE = re.compile(f"{DAY}({TIME})?", re.ASCII)
 ZONED = re.compile(rf"{DAY}{TIME}(Z|[+-]\d\d(:?\d\d)?)", re.ASCII)
 

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from unconfused._text.checked_accuracy import CheckedAccuracy
     from unconfused.cli.input.source import TaskSource
 
-BELIEVED = (
-    "The model took the labels as right, because the estimated confusion matrix does not help to "
-    "predict held-out labels. So the estimate may be wrong."
-)
+BELIEVED = "Held-out labels do not support this estimate, so the model took the labels as right."
 
 MOST_COUNTED = 200
 """Classes up to which the counts of checked rows are saved with the model."""
@@ -75,6 +72,9 @@ class FittedTask:
                     self.confusion = self._source_of(case)
                     wrong = self.confusion.wrong
         self.noise = summarize(self.task, self.known, classes, wrong)
+        found = self.noise.found
+        if found.basis == "guessed" and found.share > 0 and not self._uses_guess():
+            self.noise = replace(self.noise, source=f"{BELIEVED} {self.noise.source}")
         if self.confusion is not None:
             self.confusion = replace(self.confusion, basis=self.noise.source)
 
@@ -96,15 +96,15 @@ class FittedTask:
         drawn = self.task.verdicts().sample_counts(self.task.y, classes=case.classes)
         return source if drawn is None else sampled_source(source, drawn, case.classes)
 
+    def _uses_guess(self) -> bool:
+        return hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
+
     def _notes(self) -> list[str]:
         notes = self.task.notes_with([*self.plan.notes, *self._caught])
         return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
 
     def judge(self) -> None:
         """Collect notes on the labels and the model."""
-        guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
-        if self.task.kind == "nothing" and not guessed:
-            self._caught.insert(0, BELIEVED)
         self.notes = [*self._notes(), *self.noise.doubts()]
         rounds = self.learner.history_.get("relabelled")
         if rounds is not None:

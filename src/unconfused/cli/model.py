@@ -67,6 +67,8 @@ def make_learner(task: Task, settings: Settings) -> Any:
     given: dict[str, Any] = {"classes": classes, "missing_label": None} | seed
     confusion = "auto" if task.kind == "nothing" else task.confusion
     rounds = "auto" if settings.relabel is None else settings.relabel
+    if settings.l2 is not None and settings.learner in ("trees", "uma"):
+        raise ValueError("--l2 is the penalty of --learner logistic.")
     if settings.learner == "trees":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -128,7 +130,7 @@ def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | Non
         return None
     if _refusal(task, linear) is not None or not _enough_rows(task):
         return None
-    return make_plan(task, replace(settings, learner=Learner.trees))
+    return make_plan(task, replace(settings, learner=Learner.trees, l2=None))
 
 
 def count_labels(task: Task) -> ConfusionEstimate:

@@ -117,7 +117,7 @@ identity = partial(
 missing = partial(
     column,
     "--missing",
-    "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
+    "Value that marks a missing label or truth, such as -1 or '?', besides empty cells and NA.",
     "VALUE",
 )
 rows = partial(file, "--rows", "Rows per chunk.", min=1, default=2**16)

@@ -113,8 +113,8 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
     if curve.left.by_model and counts is not None:
         alone = wrong_labels(counts, "trusted")
         said.append(
-            "The count alone, as `fit`, `audit` and `estimate` show it, is less certain: "
-            f"{alone.number} before any was corrected ({percent_range(alone.low, alone.high)})."
+            f"`fit`, `audit` and `estimate` show the count on these rows alone: {alone.number} "
+            f"before any was corrected ({percent_range(alone.low, alone.high)})."
         )
     return Group(table, *said, curve.sentence)
 

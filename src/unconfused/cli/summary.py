@@ -26,6 +26,9 @@ from unconfused.confusion.estimate import ConfusionEstimate
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""
 
+MANY_DRAWN = 100
+"""Rows drawn at random from which their count says enough."""
+
 TOO_CLEAN = 0.02
 """Upper end of the interval below which checked rows without a wrong label are pointed out."""
 
@@ -127,6 +130,9 @@ def _source_words(task: Task, known: LabelOptions) -> str:
     elif task.kind == "votes":
         where = f"{count(task.y.n_annotators, 'annotator')} in {count(len(task.y), 'answer')} on "
         where += count(len(task.place), "row")
+        several = int((np.bincount(task.y.item) > 1).sum())
+        if 2 * several < len(task.place):
+            where += f", only {several:,} of them with several answers"
     return SOURCES[basis_of(task)].format(where=where, option=option)
 
 
@@ -144,7 +150,10 @@ def _of_verdicts(task: Task, where: str) -> str:
         )
     others = f" The model also learns from the other {n_known - n_drawn:,}, which are not counted."
     found = f"Based on {_checked(task, checked.y_random)}, drawn at random ({where})."
-    return f"{found}{others if n_known > n_drawn else ''}"
+    found += others if n_known > n_drawn else ""
+    if n_drawn < MANY_DRAWN and task.kind == "trusted":
+        found += " `unconfused review --when-to-stop` also uses the model, and may be more certain."
+    return found
 
 
 def _checked(task: Task, truth: Any) -> str:

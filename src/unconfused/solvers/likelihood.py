@@ -246,7 +246,8 @@ class _Objective:
         self._code_weights = np.append(noisy, np.ones(n_classes)) if trusted else noisy
         if evidence is not None:
             self._code_weights = np.ones(len(evidence))
-        self.total = float(engine.code_counts @ self._code_weights)
+        # A fold may leave no row: then there is only the penalty.
+        self.total = float(engine.code_counts @ self._code_weights) or 1.0
         self.matrix = np.eye(n_classes)
         self._mixing: tuple[FloatArray, FloatArray] | None = None
         self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None

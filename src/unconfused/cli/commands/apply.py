@@ -32,11 +32,13 @@ def apply(
     ],
     *,
     output: Path = opt.output(f"Output file: {opt.TABLE_FILES}."),
-    label: str | None = opt.label(),
+    label: str | None = opt.plain("--label -l", "Column with the labels.", "COLUMN"),
     keep_original: bool = opt.plain(
         "--keep-original", f"Keep the labels as they were, in `{BEFORE}`.", default=False
     ),
-    identity: str | None = opt.identity(),
+    identity: str | None = opt.column(
+        "--id", "Column that identifies the rows, as in the review.", "COLUMN"
+    ),
     reading: ReadOptions,
     escape: bool = opt.escape(),
     force: bool = opt.force(),

@@ -184,10 +184,10 @@ def _ranked(
         raise typer.BadParameter("--probabilities goes with --label, not with several annotators.")
     task = open_task(data, known, reading, [])
     values, names = read_probabilities(probabilities)
-    if len(values) <= int(task.place.max()):
+    if len(values) != task.n_rows:
         raise DataFileError(
-            f"{probabilities} has {len(values):,} rows, fewer than {data}; both need the same rows "
-            "in the same order."
+            f"{probabilities} has {len(values):,} rows, but {data} has {task.n_rows:,}; both need "
+            "the same rows in the same order."
         )
     y, classes = task.y, task.classes
     if names is not None:
@@ -199,6 +199,8 @@ def _ranked(
         issues = rank_from_probabilities(values, y, task.confusion, **given)
     issues = issues[~task.trusted[issues.row]]
     row, *others = COLUMNS
+    if issues.criterion != "posterior":
+        others[-1] = NO_PROBABILITY
     frame: dict[str, Any] = {row: task.place[issues.row]}
     if known.identity is not None:
         frame[known.identity] = task.table[known.identity].to_numpy()[issues.row]

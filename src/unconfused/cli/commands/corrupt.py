@@ -70,7 +70,7 @@ def corrupt(
     model could learn from it.
     """
     if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
-        raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
+        raise typer.BadParameter("Name exactly one of --symmetric, --pairwise and --confusion.")
     refuse_same_target(data, output)
     nameless = is_nameless(data, reading)
     if nameless and (label or column or annotators > 1):

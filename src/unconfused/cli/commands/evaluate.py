@@ -207,7 +207,10 @@ def _with_unknown(classes: Any, y_true: Any) -> Any:
         return classes
     shown = ", ".join(map(repr, new[:5])) + ", ..." * (len(new) > 5)
     say_notes(
-        [f"The model was not fitted to these classes, so it is always wrong on them: {shown}."]
+        [
+            f"The model was not fitted to these classes, so it is always wrong on them: {shown}. "
+            "If one marks a missing truth, name it with --missing."
+        ]
     )
     return narrow(np.sort(np.array([*classes.tolist(), *new], dtype=object)))
 
@@ -260,8 +263,9 @@ def _show(found: NoisyEvaluation, source: str) -> None:
         words = name.replace("_", " ").replace("f1", "F1")
         out.print(f"{words:<18}{getattr(found, name)}", markup=False)
     out.print(_table(found))
-    rows = f"{found.n_noisy:,.0f} rows with a noisy label, {found.n_trusted:,.0f} trusted rows."
-    out.print(f"{rows} Intervals: {100 * found.level:g} %.", markup=False)
+    kinds = {"rows with a noisy label": found.n_noisy, "trusted rows": found.n_trusted}
+    rows = ", ".join(f"{number:,.0f} {kind}" for kind, number in kinds.items() if number)
+    out.print(f"{rows}. Intervals: {100 * found.level:g} %.", markup=False)
     out.print(printable(f"Based on {source}."), markup=False)
 
 
