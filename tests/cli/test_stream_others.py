@@ -23,6 +23,7 @@ def small_parts(monkeypatch):
     """Make many parts of small files."""
     monkeypatch.setattr(file_stream, "CELLS", 8 * 60)
     monkeypatch.setattr(file_stream, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_stream, "SAMPLE", 100)
 
 
 def audited(data, tmp_path, *options):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, SMALLEST, ColumnSummary, Matches
+from unconfused._columns.summary import MOSTLY, SMALLEST, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
@@ -78,10 +78,10 @@ class ColumnPlan:
         return [f"{name!r} is left out: {why}" for name, why in self.left_out.items()] + self.notes
 
 
-def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
+def plan_columns(frame: Any, said: ColumnRoles) -> ColumnPlan:
     """Decide for every column what it is, by its cells and by what the user says."""
     plan = ColumnPlan()
-    for summary in summaries:
+    for summary in _summaries(frame, said):
         _place(plan, summary)
     if not plan.used:
         why = " ".join(plan.in_words()) or "A model needs columns besides its labels."
@@ -89,8 +89,8 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
     return plan
 
 
-def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
-    """Return an empty summary of every column that may be learnt from."""
+def _summaries(frame: Any, said: ColumnRoles) -> Iterator[ColumnSummary]:
+    """Yield a summary of every column that may be learnt from."""
     named = [*dict.fromkeys(said.leave_out), *said.text, *said.categories, *said.numbers]
     require_columns(frame, named)
     clash = {name for name, times in Counter(named).items() if times > 1}
@@ -99,8 +99,9 @@ def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
     roles: dict[str, Any] = dict.fromkeys(said.text, "text")
     roles |= dict.fromkeys(said.categories, "categories") | dict.fromkeys(said.numbers, "numbers")
     kept_out = set(said.leave_out)
-    names = [str(name) for name in frame.columns if name not in kept_out]
-    return [ColumnSummary(name, roles.get(name)) for name in names]
+    for name in frame.columns:
+        if name not in kept_out:
+            yield ColumnSummary(frame[name], str(name), roles.get(str(name)))
 
 
 def require_columns(frame: Any, names: Iterable[str]) -> None:
@@ -129,8 +130,6 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
     elif summary.is_constant:
         plan.left_out[name] = f"it is always {_short(summary.first)}."
     elif summary.role == "categories":
-        if summary.levels is None:
-            raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
         plan.categories.append(name)
     elif summary.kind == "words":
         _place_words(plan, summary)
@@ -138,7 +137,7 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
         _place_values(plan, summary)
     used = [name] in (plan.categories[-1:], plan.numbers[-1:])
     if used and summary.levels is not None:
-        plan.values[name] = list(summary.levels)
+        plan.values[name] = summary.levels
 
 
 def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
@@ -160,11 +159,6 @@ def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
         (plan.numbers if summary.kind == "numbers" else plan.dates).append(summary.name)
 
 
-def looks_like_text(summary: ColumnSummary) -> bool:
-    """Return whether a column of words is a text, on enough rows to tell."""
-    return _enough(summary) and summary.is_text
-
-
 def _enough(summary: ColumnSummary) -> bool:
     return summary.n_present >= FEWEST_ROWS_FOR_IDS
 
@@ -180,7 +174,7 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
             "them with a decimal point, and without thousands separators and signs; if they are "
             "codes, name it as categories."
         )
-    if looks_like_text(summary):
+    if _enough(summary) and summary.is_text:
         plan.text.append(name)
         return
     if _enough(summary) and summary.is_spoilt:
@@ -192,17 +186,14 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
     hint = _hint(odd)
     if summary.n_spaced > 0.5 * present and not hint:
         hint = " To learn from its words, name it as text."
-    if summary.levels is None:
-        plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
-        return
     if _enough(summary) and summary.is_unique:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
     a_date = SOME_DATE.match(odd)
-    if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * len(summary.levels)):
+    if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * summary.n_distinct):
         plan.notes.append(
-            f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
+            f"{name!r} is taken for categories, with {summary.n_distinct:,} different values in "
             f"{present:,} rows.{hint}"
         )
     if MOSTLY <= summary.numeric.n / present < 1:

@@ -58,17 +58,13 @@ class DiskRows:
         self._n_rows += rows.shape[0]
         self._n_values += values.size
 
-    def matrix(self, width: int, begins: int = 0) -> Any:
-        """Return all rows: an array, or a CSR matrix, in which values may be changed.
-
-        `begins` is the number of the first column, where sparse rows do not count from 0.
-        """
+    def matrix(self, width: int) -> Any:
+        """Return all rows: an array, or a CSR matrix."""
         values = self._mapped(self._values, np.float64)
         if not self._is_sparse:
             return values.reshape(self._n_rows, width)
         # Indices all of one type: SciPy would copy them into memory to make them so.
         columns, ends = self._mapped(self._columns, np.int32), np.concatenate(self._ends)
-        columns -= begins
         if self._n_values < MANY:
             ends = ends.astype(np.int32)
         else:
@@ -77,7 +73,7 @@ class DiskRows:
                 for start in range(0, self._n_values, BLOCK):
                     wide.write(columns[start : start + BLOCK].astype(np.int64).tobytes())
             columns = self._mapped(wide, np.int64)
-        return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width - begins))
+        return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width))
 
     def _mapped(self, file: IO[bytes], kind: Any) -> Any:
         if not self._n_values:

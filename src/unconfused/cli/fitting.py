@@ -21,10 +21,8 @@ from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
-    MOST_NAMES,
     NoiseSummary,
     columns_as_dict,
-    describe_columns,
     summarize,
     suspicious_columns,
 )
@@ -45,9 +43,6 @@ BELIEVED = (
 
 MOST_COUNTED = 200
 """Classes up to which the counts of checked rows are saved with the model."""
-
-SAMPLE = 50_000
-"""Rows on disk that a report covers, at most."""
 
 MOST_STREAMED = 100_000
 """Rows that `audit --stream` lists, unless --top is given."""
@@ -126,27 +121,10 @@ class FittedTask:
             raise ValueError(self.confusion.words)
         return found, self.noise, [*self._notes(), *self.noise.doubts()]
 
-    def write_report(self, path: Path, force: bool) -> None:
-        """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused._report.html.page import write_page
-
-        n_rows, rows, title = len(self.task.place), None, None
-        if self.plan.on_disk and n_rows > SAMPLE:
-            rows = np.random.RandomState(self.seed).choice(n_rows, SAMPLE, replace=False)
-            title = f"Are these labels right? ({SAMPLE:,} of {n_rows:,} rows, drawn at random)"
-            rows.sort()
-        write_page(self._page(rows, title=title), path, force=force)
-
-    def _page(
-        self,
-        rows: Any = None,
-        *,
-        most: int = 1000,
-        details: bool = True,
-        shown: Collection[str] = (),
-        **options: Any,
+    def report(
+        self, most: int = 1000, details: bool = True, shown: Collection[str] = (), **options: Any
     ) -> ReportData:
-        """Compute a report on all rows, or some, that lists the `most` suspicious ones.
+        """Compute a report that lists the `most` suspicious rows.
 
         With `details` it shows their names and columns: those `shown`, or most.
         """
@@ -155,12 +133,8 @@ class FittedTask:
         from unconfused.cli.input.open_task import left_out
 
         known, columns, place = self.known, self.plan.columns, self.task.place
-        X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
-        if rows is not None:
-            place, X, y = place[rows], X[rows], y[rows]
-            y_true = None if y_true is None else y_true[rows]
         listing = RowListing(max_rows=most, numbers=place)
-        if details and (columns is not None or not self.plan.on_disk):
+        if details:
             text = columns.text[:1] if columns is not None and not shown else []
             listing = replace(
                 listing,
@@ -172,8 +146,8 @@ class FittedTask:
                 text=text[0] if text else None,
             )
         found: dict[str, Any] = {"accuracy": self.accuracy, "source": self.confusion}
-        found |= {"random_state": self.seed, "listing": listing}
-        return gather(self.learner, X, y, y_true=y_true, **found, **options)
+        found |= {"random_state": self.seed, "listing": listing, "y_true": self.task.y_true}
+        return gather(self.learner, self.plan.rows, self.task.y, **found, **options)
 
     def _rows(self, place: Any, columns: Collection[str] = ()) -> Any:
         """Return rows of the file by their numbers, with all columns or some."""
@@ -231,12 +205,10 @@ class FittedTask:
         out.print(self.noise.sentence(), style="bold")
         out.print(self.noise.source)
         names = class_names(self.learner.classes_)
-        few = f": {shorten(', '.join(names))}" if len(names) <= MOST_NAMES else ""
         out.print(
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(names)} classes{few}."
+            f"{len(names)} classes: {shorten(', '.join(names))}."
         )
-        out.print(describe_columns(self.plan))
         weight, known = getattr(self.learner, "noisy_weight_", None), self.task.trusted
         if weight is not None and self.task.kind != "votes" and 0 < known.sum() < len(known):
             out.print(noisy_weight_words(weight))
@@ -255,7 +227,7 @@ class FittedTask:
         most = top or (min(n_rows, MOST_STREAMED) if self.plan.on_disk else n_rows)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
-            page = self._page(most=most, details=details, shown=kept, sensitivity=False)
+            page = self.report(most, details, kept, sensitivity=False)
         self.notes = [*self._notes(), *map(in_options, page.notes)]
         if top is None and most < page.n_ranked:
             self.notes.append(

@@ -54,8 +54,10 @@ def fit(
         done = FittedTask(source)
         done.judge()
         if report is not None:
+            from unconfused._report.html.page import write_page
+
             source.stage(f"Writing {report.name}")
-            done.write_report(report, force)
+            write_page(done.report(), report, force=force)
         done.save(output, force)
     if not as_json:
         done.show(output, report)
