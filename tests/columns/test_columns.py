@@ -392,16 +392,6 @@ def test_words_with_a_few_dates_among_them_are_categories():
     assert build_pipeline(frame, UMAClassifier())[1].categories == ["seen"]
 
 
-def test_numbers_too_small_to_be_scaled_are_left_out_in_words():
-    frame = pd.DataFrame({"size": np.arange(30.0) % 7, "kind": [0, 1] * 15})
-    frame["tiny"], frame["small"] = 1e-200 * frame["size"], 1e-140 * frame["size"]
-    model, plan = build_pipeline(frame, UMAClassifier(), ColumnRoles(["kind"]))
-    assert "below 1e-150, too small to be scaled" in plan.left_out["tiny"]
-    features = model[:-1].fit_transform(prepare_frame(model, frame))
-    assert plan.numbers == ["size", "small"]
-    np.testing.assert_allclose(features[:, 1], features[:, 0])
-
-
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
 def test_dates_with_a_time_zone_are_dates(zone):
     days = pd.Series(pd.date_range("2024-01-01", periods=30, tz=zone)).sample(30, random_state=0)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from unconfused._columns.summary import MOSTLY, SMALLEST, ColumnSummary, Matches
+from unconfused._columns.summary import MOSTLY, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
@@ -146,10 +146,6 @@ def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
     if undecided and summary.kind == "numbers" and summary.points:
         plan.left_out[summary.name] = (
             f"a different number in every row, as identifiers have. {hint}"
-        )
-    elif summary.is_tiny:
-        plan.left_out[summary.name] = (
-            f"its numbers are all below {SMALLEST:g}, too small to be scaled: multiply them."
         )
     elif undecided and summary.counts_up:
         plan.left_out[summary.name] = (

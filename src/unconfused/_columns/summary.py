@@ -25,9 +25,6 @@ DATE = r"\s*\d{4}-\d\d-\d\d.*"
 MOSTLY = 0.8
 """Share of numbers, or dates, above which the other cells of a column are pointed out."""
 
-SMALLEST = 1e-150
-"""Numbers below have squares that vanish, and a column without larger ones no scale."""
-
 NUMBERS_PER_WORD = 5
 """Different numbers per different word from which such a column is one of measurements: a column of
 codes has more words, or fewer numbers."""
@@ -59,7 +56,6 @@ class ColumnSummary:
     n_distinct : different cells
     levels : what these are; None for measurements
     counts_up : whether whole numbers or dates rise with every row, as counters and time stamps do
-    largest : the largest absolute value of the numbers
     n_spaced : cells of several words
     n_words : words of all cells
     numeric, dates : words that are numbers, or dates as 2024-05-31
@@ -76,7 +72,7 @@ class ColumnSummary:
         self.kind = "words" if role == "categories" else kind_of(column, present)
         self.n_distinct = self.n_words = self.n_spaced = self.n_amounts = 0
         self.levels: list[Any] | None = None
-        self.largest, self.counts_up = 0.0, False
+        self.counts_up = False
         self._whole = getattr(column.dtype, "kind", "O") in "iu"
         if role == "text" or not len(present):  # there is nothing to decide
             return
@@ -102,8 +98,6 @@ class ColumnSummary:
 
     def _look_at_values(self, values: np.ndarray[Any, Any]) -> None:
         """Look at numbers or dates."""
-        if self.kind == "numbers":
-            self.largest = max(float(values.max()), -float(values.min()))
         distinct = np.unique(values)
         self.n_distinct = len(distinct)
         # Several numbers that are not whole are measurements, never classes.
@@ -132,11 +126,6 @@ class ColumnSummary:
 
         words = int(pd.to_numeric(pd.Series(self.levels), errors="coerce").isna().sum())
         return self.n_distinct - words >= NUMBERS_PER_WORD * words
-
-    @property
-    def is_tiny(self) -> bool:
-        """Whether these are numbers too small to be scaled."""
-        return self.kind == "numbers" and 0.0 < self.largest < SMALLEST
 
     @property
     def is_text(self) -> bool:
