@@ -105,7 +105,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Another C: the share of predictions it changes, and of labels that are wrong through it."""
+    """Another C: the share of rows whose class it changes, and of labels wrong through it."""
 
     name: str
     changed: float
@@ -114,7 +114,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The same fit under other matrices."""
+    """The same model, with other matrices in Bayes' rule."""
 
     words: str
     baseline: float
@@ -162,7 +162,6 @@ class ReportData:
     reliability: Reliability | None
     sensitivity: Sensitivity | None
     annotators: list[Annotator]
-    settings: list[tuple[str, str]]
     versions: list[tuple[str, str]]
     code: str
     notes: list[str]

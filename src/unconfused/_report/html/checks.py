@@ -97,7 +97,7 @@ def sensitivity(data: ReportData) -> Markup | None:
     worst = max(one.changed for one in moved.scenarios)
     shares = [one.wrong for one in moved.scenarios]
     summary = (
-        f"At most {percent(worst)} of the predictions would change, and {100 * min(shares):.1f} to "
+        f"At most {percent(worst)} of the rows would change class, and {100 * min(shares):.1f} to "
         f"{100 * max(shares):.1f} % of the labels would count as wrong, instead of "
         f"{100 * moved.baseline:.1f} %."
     )
@@ -110,7 +110,7 @@ def sensitivity(data: ReportData) -> Markup | None:
         )
         for one in moved.scenarios
     ]
-    head = ["assumption", NUM("predictions changed"), NUM("labels wrong"), NUM("change, points")]
+    head = ["assumption", NUM("rows changed"), NUM("labels wrong"), NUM("change, points")]
     return section(
         "sensitivity",
         "What if the matrix is slightly wrong?",
@@ -122,22 +122,13 @@ def sensitivity(data: ReportData) -> Markup | None:
 
 def settings(data: ReportData) -> Markup:
     """List what is needed to repeat the report."""
-
-    def pairs(entries: list[tuple[str, str]], first: str, caption: str) -> Markup:
-        body = [line(key, element("td", element("bdi", value))) for key, value in entries]
-        return table([first, "value"], body, caption, "plain")
-
+    body = [line(name, element("td", element("bdi", one))) for name, one in data.versions]
     return section(
         "settings",
         "To reproduce this report",
         paragraph(data.convergence),
         element("pre", element("code", data.code), tabindex="0"),
-        element(
-            "div",
-            pairs(data.settings, "parameter", f"Parameters of {data.model}"),
-            pairs(data.versions, "package", "Versions"),
-            class_="side-by-side",
-        ),
+        table(["package", "version"], body, "Versions", "plain"),
         paragraph(
             f"{data.n_rows:,} rows with {data.n_features:,} features. The numbers of this page are "
             "also embedded as JSON, in the element with the id report-data."
