@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
-from sklearn.preprocessing import FunctionTransformer
 
 from unconfused._columns.kinds import ColumnPlan
 from unconfused._report.source import checked_in_words
@@ -32,16 +29,13 @@ TOO_CLEAN = 0.02
 MOST_LISTED = 12
 """Columns of a kind that the table of columns lists."""
 
-MOST_NAMES = 6
-"""Columns of a kind that are listed by name; beyond that, only their number."""
-
 KINDS = {
-    "numbers": ("number", "numbers", "--categories, --ignore"),
-    "categories": ("category", "categories", "--text, --ignore"),
-    "text": ("text", "texts", "--categories, --ignore"),
-    "dates": ("date", "dates", "--categories, --ignore"),
+    "numbers": "--categories, --ignore",
+    "categories": "--text, --ignore",
+    "text": "--categories, --ignore",
+    "dates": "--categories, --ignore",
 }
-"""One and many columns of a kind, and the options that make another kind of them."""
+"""Kinds of columns, and the options that make another kind of them."""
 
 
 @dataclass(frozen=True)
@@ -170,12 +164,11 @@ def show_columns(plan: Plan) -> None:
     table.add_column("read as", no_wrap=True)
     table.add_column("columns", overflow="fold")
     table.add_column("to change", no_wrap=True)
-    for kind, (_, many, options) in KINDS.items():
-        names = getattr(plan.columns, kind)
-        if names:
+    for kind, options in KINDS.items():
+        if names := getattr(plan.columns, kind):
             more = len(names) - MOST_LISTED
             shown = ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-            table.add_row(many, Text(printable(shown)), options)
+            table.add_row(kind, Text(printable(shown)), options)
     left = list(plan.columns.left_out.items())
     for name, why in left[:MOST_LISTED]:
         options = "--numbers" if "as numbers" in why else "--text, --categories"
@@ -184,20 +177,6 @@ def show_columns(plan: Plan) -> None:
     if len(left) > MOST_LISTED:
         table.add_row("left out", f"{len(left) - MOST_LISTED:,} more (--json lists all)", "")
     console(stderr=True).print(table)
-
-
-def describe_columns(plan: Plan) -> str:
-    """Return the kinds of the columns on one line."""
-    if plan.columns is None:
-        as_is = isinstance(plan.model.named_steps["scale"], FunctionTransformer)
-        how = "not scaled" if as_is else "scaled"
-        return f"Features: {plan.rows.shape[1]:,} columns without names, {how}."
-    found = []
-    for kind, (one, many, _) in KINDS.items():
-        names = getattr(plan.columns, kind)
-        listed = f" ({', '.join(names)})" if len(names) <= MOST_NAMES else ""
-        found += [f"{len(names)} {one if len(names) == 1 else many}{listed}"] if names else []
-    return f"Features: {'; '.join(found)}."
 
 
 def suspicious_columns(
@@ -228,8 +207,9 @@ def suspicious_columns(
 WIDEST = 9
 """Width of an interval such as 0.12-0.34."""
 
-MOST_CLASSES = 20
-"""Lines of the table by class, least accurate first."""
+MOST_IN_MATRIX, MOST_IN_LIST = 5, 20
+"""Classes whose matrix fits into 80 columns, and lines of the table by class, least accurate first.
+"""
 
 LONGEST_ROW_NAME = 20
 """Characters of a name before its row of the matrix."""
@@ -238,15 +218,11 @@ NUMBERS_WIDTH = 58
 """What a line of the table by class takes without its two names."""
 
 
-def confusion_table(found: ConfusionEstimate, level: float, out: Console) -> Table:
-    """Return the matrix if it is not wider than the terminal, else one line per class."""
-    if len(found.classes) <= MOST_CLASSES:
-        unbounded = out.options.update(width=10_000)
-        for longest in (LONGEST_ROW_NAME, WIDEST):
-            table = _matrix_table(found, level, longest)
-            if Measurement.get(out, unbounded, table).maximum <= out.width:
-                return table
-    return _class_table(found, level, out.width)
+def confusion_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+    """Return the matrix, or one line per class if there are many of them."""
+    if len(found.classes) <= MOST_IN_MATRIX:
+        return _matrix_table(found, level)
+    return _class_table(found, level, width)
 
 
 def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
@@ -254,25 +230,24 @@ def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
     return short_names([printable(str(one)) for one in found.classes.tolist()], longest)
 
 
-def _matrix_table(found: ConfusionEstimate, level: float, longest: int) -> Table:
-    """Return the matrix, with the interval below each entry; columns have the `longest` names."""
+def _matrix_table(found: ConfusionEstimate, level: float) -> Table:
+    """Return the matrix, with the interval below each entry."""
     low, high = found.interval(level)
-    names, columns = _names_of(found, LONGEST_ROW_NAME), _names_of(found, longest)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
         caption=f"Below each share: its {100 * level:g} % interval.",
         show_lines=True,
     )
     table.add_column("true", no_wrap=True)
-    for name in columns:
+    for name in _names_of(found, WIDEST):
         table.add_column(Text(name), justify="right", no_wrap=True)
-    for t, name in enumerate(names):
+    for t, name in enumerate(_names_of(found, LONGEST_ROW_NAME)):
         cells = [
             Text(
                 f"{found.matrix[t, k]:.2f}\n{_interval(low, high, t, k)}",
                 style="bold" if t == k else "" if found.matrix[t, k] >= 0.05 else "dim",
             )
-            for k in range(len(names))
+            for k in range(len(found.classes))
         ]
         table.add_row(Text(name), *cells)
     return table
@@ -285,7 +260,7 @@ def _class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
     """
     low, high = found.interval(level)
     names, right = _names_of(found, max(5, (width - NUMBERS_WIDTH) // 2)), np.diag(found.matrix)
-    order = np.argsort(right, kind="stable")[:MOST_CLASSES]
+    order = np.argsort(right, kind="stable")[:MOST_IN_LIST]
     left = len(names) - len(order)
     more = f" {left} classes that are right more often are not shown." if left else ""
     table = Table(

@@ -13,7 +13,7 @@ from unconfused._columns.row_hash import BEFORE, PROVENANCE
 from unconfused._files import LabelledRows
 from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json, say_notes
+from unconfused.cli.console import tell
 from unconfused.cli.errors import refuse_clash, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.task import label_texts
@@ -72,10 +72,9 @@ def apply(
         changed[BEFORE] = table[label]
     changed[PROVENANCE] = changed.pop(PROVENANCE)
     write_table(changed, output, force=force, escape=escape)
-    if as_json:
-        print_json({**counts, "output": str(output), "notes": notes})
-        return
-    _tell(counts, output, notes)
+    corrected = f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed."
+    found = {**counts, "output": str(output), "notes": notes}
+    tell(as_json, found, [corrected, f"Corrected data: {output}"], notes)
 
 
 def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list[str]]:
@@ -98,13 +97,3 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     kinds = ("corrected", "confirmed", "conflict", "skipped", "given")
     counts = {kind: int((source == kind).sum()) for kind in kinds}
     return changed, counts, checked.notes
-
-
-def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
-    out = console()
-    out.print(
-        f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",
-        style="bold",
-    )
-    out.print(f"Corrected data: {output}")
-    say_notes(notes)
