@@ -13,11 +13,8 @@ from scipy import sparse
 
 from unconfused._files import DataFileError
 
-MANY = 2**31
-"""Entries from which the indices of a sparse matrix need 64 bits."""
-
-BLOCK = 2**22
-"""Indices that are widened at a time."""
+MOST = 2**31 - 1
+"""Entries of a sparse matrix: more need wider indices."""
 
 
 class DiskRows:
@@ -57,6 +54,11 @@ class DiskRows:
             self._values.write(values.astype(np.float64, order="C").tobytes())
         self._n_rows += rows.shape[0]
         self._n_values += values.size
+        if self._is_sparse and self._n_values > MOST:
+            raise DataFileError(
+                f"The features of these rows have more than {MOST:,} entries; take fewer rows, or "
+                "leave out columns of text and categories."
+            )
 
     def matrix(self, width: int) -> Any:
         """Return all rows: an array, or a CSR matrix."""
@@ -64,15 +66,8 @@ class DiskRows:
         if not self._is_sparse:
             return values.reshape(self._n_rows, width)
         # Indices all of one type: SciPy would copy them into memory to make them so.
-        columns, ends = self._mapped(self._columns, np.int32), np.concatenate(self._ends)
-        if self._n_values < MANY:
-            ends = ends.astype(np.int32)
-        else:
-            wide = self._new_file()
-            with _in_words(self._folder):
-                for start in range(0, self._n_values, BLOCK):
-                    wide.write(columns[start : start + BLOCK].astype(np.int64).tobytes())
-            columns = self._mapped(wide, np.int64)
+        columns = self._mapped(self._columns, np.int32)
+        ends = np.concatenate(self._ends).astype(np.int32)
         return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width))
 
     def _mapped(self, file: IO[bytes], kind: Any) -> Any:

@@ -44,7 +44,6 @@ class Confusion:
 
     `shown` are places in `ReportData.classes`, `rows` how many rows (or answers: the `unit`) to
     expect in each cell; `source` says where the matrix comes from and whether it is good enough.
-    `whole` is the matrix of all classes, where only some are shown.
     """
 
     shown: IntArray
@@ -54,7 +53,6 @@ class Confusion:
     rows: FloatArray
     mix_ups: list[MixUp]
     source: str
-    whole: FloatArray | None = None
     unit: str = "row"
 
 

@@ -21,8 +21,8 @@ from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
-    NoiseSummary,
     columns_as_dict,
+    doubts,
     summarize,
     suspicious_columns,
 )
@@ -71,7 +71,7 @@ class FittedTask:
                     wrong = self.confusion.wrong
         self.noise = summarize(self.task, self.known, classes, wrong)
         if self.confusion is not None:
-            self.confusion = replace(self.confusion, basis=self.noise.source)
+            self.confusion = replace(self.confusion, basis=self.noise["source"])
 
     def _accuracy_of(self, case: Case) -> CheckedAccuracy | None:
         """Measure the model on the checked rows, of verdicts on those drawn at random."""
@@ -100,7 +100,7 @@ class FittedTask:
         guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
         if self.task.kind == "nothing" and not guessed:
             self._caught.insert(0, BELIEVED)
-        self.notes = [*self._notes(), *self.noise.doubts()]
+        self.notes = [*self._notes(), *doubts(self.noise)]
         rounds = self.learner.history_.get("relabelled")
         if rounds is not None:
             if getattr(self.learner, "noise_depends_on_rows_", False):
@@ -110,7 +110,7 @@ class FittedTask:
         if (why := export_obstacle(self.learner)) is not None:
             self.notes.append(in_options(why))
 
-    def estimate(self) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+    def estimate(self) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
         """Return C where nothing was checked, with the share of wrong labels in words, and notes.
 
         It is that of all votes together, or a guess.
@@ -119,7 +119,7 @@ class FittedTask:
         found = self.confusion.estimate
         if found is None:  # too little even for a guess
             raise ValueError(self.confusion.words)
-        return found, self.noise, [*self._notes(), *self.noise.doubts()]
+        return found, self.noise, [*self._notes(), *doubts(self.noise)]
 
     def report(
         self, most: int = 1000, details: bool = True, shown: Collection[str] = (), **options: Any
@@ -165,7 +165,7 @@ class FittedTask:
         """Save the model, with the verdict as metadata."""
         from unconfused import save
 
-        metadata = {"label": self.known.label, "verdict": self.noise.as_dict()}
+        metadata = {"label": self.known.label, "verdict": self.noise}
         if self.accuracy is not None:
             metadata["accuracy"] = asdict(self.accuracy)
         source, kind = self.confusion, self.task.kind
@@ -183,7 +183,7 @@ class FittedTask:
     def as_dict(self) -> dict[str, Any]:
         """Return what `fit --json` prints."""
         return {
-            "verdict": self.noise.as_dict(),
+            "verdict": self.noise,
             "accuracy": None if self.accuracy is None else asdict(self.accuracy),
             "rows": len(self.task.place),
             "learner": type(self.learner).__name__,
@@ -202,8 +202,8 @@ class FittedTask:
             from unconfused._text.checked_accuracy import accuracy_words
 
             out.print(accuracy_words(self.accuracy), style="bold")
-        out.print(self.noise.sentence(), style="bold")
-        out.print(self.noise.source)
+        out.print(self.noise["sentence"], style="bold")
+        out.print(self.noise["source"])
         names = class_names(self.learner.classes_)
         out.print(
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "

@@ -1,8 +1,7 @@
-"""Labels and columns in words: `NoiseSummary`, `show_columns` and others."""
+"""Labels and columns in words: `summarize`, `show_columns` and others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from unconfused._typing import FloatArray, Labels
 from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import LabelOptions
-from unconfused.cli.input.task import Kind, Plan, Task, label_texts, present_labels
+from unconfused.cli.input.task import Plan, Task, label_texts, present_labels
 from unconfused.confusion.estimate import ConfusionEstimate
 
 HARDLY_SO_MANY = 0.5
@@ -38,55 +37,6 @@ KINDS = {
 """Kinds of columns, and the options that make another kind of them."""
 
 
-@dataclass(frozen=True)
-class NoiseSummary:
-    """The share of wrong labels, and the most frequent mix-up, in words."""
-
-    found: WrongLabels
-    classes: Labels
-    kind: Kind
-    source: str
-    """What the numbers are based on, in words."""
-
-    @property
-    def wrong_share(self) -> float:
-        """Share of wrong labels; 0 if all were taken as right."""
-        return 0.0 if self.found.basis == "assumed" else self.found.share
-
-    def sentence(self) -> str:
-        """Return a one-line summary."""
-        if self.found.basis == "assumed" and self.kind == "given":
-            return "Some labels are not classes, so how many are wrong is not counted."
-        what = "answers" if self.kind == "votes" else "labels"
-        return self.found.sentence(class_names(self.classes), what)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        known, names, pair = self.found.basis != "assumed", self.classes.tolist(), self.found.pair
-        return {
-            "wrong_share": self.wrong_share,
-            "low": self.found.low if known else None,
-            "high": self.found.high if known else None,
-            "true": None if pair is None else names[pair[0]],
-            "label": None if pair is None else names[pair[1]],
-            "pair_share": self.found.pair_share,
-            "kind": self.kind,
-            "source": self.source,
-            "sentence": self.sentence(),
-        }
-
-    def doubts(self) -> list[str]:
-        """Return a note if the numbers are not credible."""
-        if self.kind == "trusted" and self.found.share == 0 and self.found.high < TOO_CLEAN:
-            return ["No checked label is wrong. Is the column of --truth a copy of the labels?"]
-        if self.kind != "nothing" or self.wrong_share < HARDLY_SO_MANY:
-            return []
-        return [
-            "An estimate this high usually means that the features say little about the classes "
-            "(is there a text column to pass to --text?), not that the labels are this bad."
-        ]
-
-
 def basis_of(task: Task) -> Basis:
     """Return what a summary of the labels is based on."""
     return "guessed" if task.kind == "nothing" else task.kind
@@ -94,17 +44,43 @@ def basis_of(task: Task) -> Basis:
 
 def summarize(
     task: Task, known: LabelOptions, classes: Labels, found: WrongLabels | None = None
-) -> NoiseSummary:
-    """Summarize the labels of a task; without numbers, say why there are none."""
-    if found is None:
-        found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
-    source = _source_words(task, known)
-    if found.basis == "assumed" and task.kind == "nothing":
-        source = (
-            "How many are wrong could not be estimated. A few dozen checked rows per class "
-            "(--truth) would tell."
-        )
-    return NoiseSummary(found, classes, task.kind, source)
+) -> dict[str, Any]:
+    """Say how many labels are wrong, in numbers and words; without numbers, say why there are none.
+
+    `--json` prints this, and a saved model keeps it.
+    """
+    found = wrong_labels(np.zeros((0, 0)), "assumed") if found is None else found
+    unknown, names, pair = found.basis == "assumed", classes.tolist(), found.pair
+    source, what = _source_words(task, known), "answers" if task.kind == "votes" else "labels"
+    sentence = found.sentence(class_names(classes), what)
+    if unknown and task.kind == "nothing":
+        source = "How many are wrong could not be estimated. A few dozen checked rows per class "
+        source += "(--truth) would tell."
+    if unknown and task.kind == "given":
+        sentence = "Some labels are not classes, so how many are wrong is not counted."
+    return {
+        "wrong_share": 0.0 if unknown else found.share,
+        "low": None if unknown else found.low,
+        "high": None if unknown else found.high,
+        "true": None if pair is None else names[pair[0]],
+        "label": None if pair is None else names[pair[1]],
+        "pair_share": found.pair_share,
+        "kind": task.kind,
+        "source": source,
+        "sentence": sentence,
+    }
+
+
+def doubts(told: dict[str, Any]) -> list[str]:
+    """Return a note if the numbers of a summary are not credible."""
+    if told["kind"] == "trusted" and told["wrong_share"] == 0 and (told["high"] or 1) < TOO_CLEAN:
+        return ["No checked label is wrong. Is the column of --truth a copy of the labels?"]
+    if told["kind"] != "nothing" or told["wrong_share"] < HARDLY_SO_MANY:
+        return []
+    return [
+        "An estimate this high usually means that the features say little about the classes "
+        "(is there a text column to pass to --text?), not that the labels are this bad."
+    ]
 
 
 def _source_words(task: Task, known: LabelOptions) -> str:

@@ -35,7 +35,7 @@ def reliability(data: ReportData) -> Markup | None:
         "Are the probabilities calibrated?",
         paragraph(found.answer),
         paragraph(found.words, "source"),
-        element("div", figure, _curve_table(found.curve), class_="side-by-side"),
+        figure,
     )
 
 
@@ -76,17 +76,6 @@ def _chart(curve: ReliabilityCurve, y_title: str, description: str) -> Markup:
         drawn.append(element("circle", cx=at, cy=_up(o), r=4.5, class_="dot blue"))
     look = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria_label": description}
     return element("svg", *drawn, **look, class_="chart")
-
-
-def _curve_table(curve: ReliabilityCurve) -> Markup:
-    shares = 100 * np.column_stack([curve.predicted, curve.observed, curve.low, curve.high])
-    body = [
-        line(NUM(f"{p:.1f}"), f"{o:.1f}", f"{low:.0f} to {high:.0f}", f"{n:,}")
-        for (p, o, low, high), n in zip(shares, curve.count, strict=True)
-    ]
-    caption = "Predicted probability and observed frequency"
-    head = [NUM("predicted, %"), NUM("observed, %"), NUM("95 % interval"), NUM("cases")]
-    return table(head, body, caption, "narrow")
 
 
 def sensitivity(data: ReportData) -> Markup | None:

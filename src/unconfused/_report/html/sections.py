@@ -154,60 +154,32 @@ def _matrix(data: ReportData) -> Markup:
         "div",
         _heat_map(data),
         element("p", hint, class_="readout", id="readout", role="status"),
-        _all_classes(data),
         paragraph(data.confusion.source, "source"),
         class_="side",
     )
 
 
 def _heat_map(data: ReportData) -> Markup:
-    shown = data.confusion.shown.tolist()
-    cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
-    caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
-    few = len(shown) <= FEW_CLASSES
-    if _short_names(data):
-        style = "heat few" if few else "heat"
-    else:
+    """Write the matrix with its classes, shortened; the whole name of each is its title."""
+    codes = data.confusion.shown.tolist()
+    few = len(codes) <= FEW_CLASSES
+    style = "heat few" if few else "heat"
+    if not _short_names(data):
         style = "heat long" if few else "heat long wide"
-    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
-    return _grid(data, shown, cells, corner, caption, class_=style, id="heat")
-
-
-def _grid(
-    data: ReportData,
-    codes: Sequence[int],
-    cells: list[list[Markup]],
-    corner: Markup,
-    caption: str,
-    **more: Any,
-) -> Markup:
-    """Write a matrix with its classes, shortened; the whole name of each is its title."""
-    longest = ROW_NAME if len(codes) <= FEW_CLASSES else COLUMN_NAME
-    columns, rows = short_names(data.classes, longest), short_names(data.classes, ROW_NAME)
+    columns = short_names(data.classes, ROW_NAME if few else COLUMN_NAME)
+    rows = short_names(data.classes, ROW_NAME)
 
     def head(code: int, name: str, scope: str) -> Markup:
         return element("th", element("bdi", name), scope=scope, title=data.classes[code])
 
+    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
     top = element("tr", corner, *(head(k, columns[k], "col") for k in codes))
     body = [
-        element("tr", head(t, rows[t], "row"), *row) for t, row in zip(codes, cells, strict=True)
+        element("tr", head(t, rows[t], "row"), *(_cell(data, i, j) for j in range(len(codes))))
+        for i, t in enumerate(codes)
     ]
-    return scrolled(top, body, caption, **more)
-
-
-def _share(value: float) -> str:
-    return "·" if value < 0.005 else f"{100 * value:.0f}"
-
-
-def _all_classes(data: ReportData) -> Markup | None:
-    """Write the whole matrix, folded, where the heat map shows a part of it."""
-    whole = data.confusion.whole
-    if whole is None:
-        return None
-    cells = [[element("td", _share(value), class_="num") for value in row] for row in whole]
-    corner, caption = element("td", "true ↓ label →"), "Confusion matrix of all classes, in percent"
-    scroll = _grid(data, range(len(whole)), cells, corner, caption)
-    return element("details", element("summary", f"All {len(whole)} classes"), scroll)
+    caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
+    return scrolled(top, body, caption, class_=style, id="heat")
 
 
 def _cell(data: ReportData, i: int, j: int) -> Markup:
@@ -223,7 +195,7 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
     if shown.low is not None and shown.high is not None:
         text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
     text += f", about {count(shown.rows[i][j], shown.unit)}"
-    return element("td", _share(value), class_=style, title=text)
+    return element("td", f"{100 * value:.0f}" if level else "·", class_=style, title=text)
 
 
 def _mix_ups(data: ReportData) -> Markup | None:

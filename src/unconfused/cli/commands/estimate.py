@@ -14,7 +14,6 @@ from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
-    from unconfused.cli.summary import NoiseSummary
     from unconfused.confusion.estimate import ConfusionEstimate
 
 EXAMPLES = [
@@ -60,7 +59,7 @@ def estimate(
         write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
     low, high = found.interval(level)
     told: dict[str, Any] = {
-        "verdict": verdict.as_dict() | {"quality": found.verdict},
+        "verdict": verdict | {"quality": found.verdict},
         "classes": found.classes.tolist(),
         "matrix": found.matrix.tolist(),
         "low": low.tolist(),
@@ -72,17 +71,17 @@ def estimate(
         "notes": notes,
     }
     table = confusion_table(found, level, console().width)
-    lines = [verdict.sentence(), verdict.source, f"{found.verdict}\n", table]
+    lines = [verdict["sentence"], verdict["source"], f"{found.verdict}\n", table]
     tell(as_json, told, lines if output is None else [*lines, f"Matrix: {output}"], notes)
 
 
-def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
     """Return C, the share of wrong labels in words, and notes."""
     from unconfused._columns.kinds import NoFeaturesError
     from unconfused._text.wrong_labels import wrong_labels
     from unconfused.cli.fitting import FittedTask
     from unconfused.cli.model import count_labels, warnings_as_notes
-    from unconfused.cli.summary import basis_of, summarize
+    from unconfused.cli.summary import basis_of, doubts, summarize
 
     known = source.known
     votes = bool(known.annotators) or known.votes is not None
@@ -103,4 +102,4 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
             counts = task.verdicts().sample_counts(task.y, classes=found.classes)
             wrong = wrong if counts is None else wrong_labels(counts, "trusted")
     verdict = summarize(task, source.known, found.classes, wrong)
-    return found, verdict, [*task.notes_with(caught), *verdict.doubts()]
+    return found, verdict, [*task.notes_with(caught), *doubts(verdict)]
