@@ -49,6 +49,12 @@ def cell_text(cell: object) -> str:
     return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else f"{cell:.8g}"
 
 
+def one_line(error: BaseException) -> str:
+    """Return type and message of an error on one line that is safe to print."""
+    text = printable(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
 def roughly(number: str) -> str:
     """Begin a sentence with an estimate.
 

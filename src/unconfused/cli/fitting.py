@@ -29,7 +29,6 @@ from unconfused.cli.summary import (
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
@@ -40,9 +39,6 @@ BELIEVED = (
     "The model took the labels as right, because the estimated confusion matrix does not help to "
     "predict held-out labels. So the estimate may be wrong."
 )
-
-MOST_COUNTED = 200
-"""Classes up to which the counts of checked rows are saved with the model."""
 
 MOST_STREAMED = 100_000
 """Rows that `audit --stream` lists, unless --top is given."""
@@ -107,8 +103,6 @@ class FittedTask:
                 self.notes.append(HELD_BY_COUNTS)
             elif len(rounds) == 0 and self.source.settings.relabel:
                 self.notes.append(NOT_MADE)
-        if (why := export_obstacle(self.learner)) is not None:
-            self.notes.append(in_options(why))
 
     def estimate(self) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
         """Return C where nothing was checked, with the share of wrong labels in words, and notes.
@@ -171,8 +165,7 @@ class FittedTask:
         source, kind = self.confusion, self.task.kind
         if source is not None and source.kind == "trusted" and kind == "trusted":
             assert source.counts is not None
-            if len(source.counts) <= MOST_COUNTED:
-                metadata["counts"] = source.counts.tolist()
+            metadata["counts"] = source.counts.tolist()
         if not self.plan.on_disk:
             table, votes = self.task.table, kind == "votes"
             rows = prepare_frame(self.plan.model, table) if self.task.is_frame else table
