@@ -75,9 +75,8 @@ def open_session(
 
 def majority_of(votes: Votes) -> Any:
     """Return the most frequent answer on each row, as in the report; None without any."""
-    codes, _ = most_frequent(votes.tally)
     found = np.array([*votes.classes.tolist(), None], dtype=object)
-    return found[codes]
+    return found[most_frequent(votes.tally)]
 
 
 def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
