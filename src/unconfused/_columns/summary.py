@@ -171,6 +171,5 @@ def cells_as_text(column: Any, missing: Any = np.nan) -> Any:
 
 def as_written(cell: Any) -> str:
     """Return a cell as text; a whole number has no point."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
+    whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
+    return str(int(cell)) if whole else str(cell)
