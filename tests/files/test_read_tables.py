@@ -171,8 +171,8 @@ def test_json_lines_of_several_types(tmp_path):
     [
         ("cat 1:2\n", "line 1 is 'cat 1:2'.*Labels that are words"),
         ("1 1:2\n1 2:x\n", "line 2 is '1 2:x'"),
-        ("1 3:1 2:1\n", "not in rising order"),
-        ("1 99999999999999:1\n", "not well formed"),
+        ("1 3:1 2:1\n", "line 1 is .*should be sorted"),
+        ("1 99999999999999:1\n", "line 1 is"),
         ("inf 1:1\n", "not finite"),
         ("# only a comment\n", "no rows"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from unconfused._files import DataFileError, LabelledRows, TableFile, reading
+from unconfused._text import one_line
 from unconfused._typing import Labels
 
 SPARSE_PARTS = {"format", "data", "shape"}
@@ -63,26 +65,17 @@ def plain_labels(y: Labels) -> Labels:
 
 
 def first_bad_line(source: TableFile, error: Exception) -> str:
-    """Describe the first malformed line."""
+    """Describe the first line that the parser does not take by itself."""
     with source.open() as stream:
         for number, line in enumerate(stream, start=1):
-            label, *pairs = line.partition(b"#")[0].split() or [b"0"]
             try:
-                float(label)
-                before = -1
-                for pair in pairs:
-                    name, _, value = pair.partition(b":")
-                    if name != b"qid":
-                        float(value)
-                        if int(name) <= before:
-                            raise ValueError("the features are not in rising order")
-                        before = int(name)
-            except (ValueError, OverflowError) as why:
+                load_svmlight_file(io.BytesIO(line))
+            except Exception as why:
                 said = line[:60].decode(errors="replace").strip()
                 return (
-                    f"line {number} is {said!r} ({why}); a line must be a number, the label, and "
-                    "then pairs FEATURE:VALUE of numbers, features rising. Labels that are words "
-                    "need numbers, or a CSV file."
+                    f"line {number} is {said!r} ({one_line(why)}); a line must be a number, the "
+                    "label, and then pairs FEATURE:VALUE of numbers, features rising. Labels that "
+                    "are words need numbers, or a CSV file."
                 )
     return f"it is not well formed ({error})."
 

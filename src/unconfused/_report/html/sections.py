@@ -11,9 +11,6 @@ from unconfused._report.data import ReportData
 from unconfused._text import about, count, percent, points, short_names
 from unconfused._text.html import Markup, element
 
-SHORT_PAIR = 24
-"""Characters of two class names that fit on one line."""
-
 SHORT_NAME = 4
 """Characters of a class name that fit into a narrow column of the heat map."""
 
@@ -34,18 +31,6 @@ class NUM(str):
     """Heading of a column or row that is a number, or is above numbers."""
 
     __slots__ = ()
-
-
-def pair(data: ReportData, first: int, arrow: str, second: int) -> Markup:
-    """Write two classes, on one line if they are short."""
-    short = len(data.classes[first]) + len(data.classes[second]) <= SHORT_PAIR
-    return element(
-        "span",
-        name(data, first),
-        f" {arrow} ",
-        name(data, second),
-        class_="together" if short else None,
-    )
 
 
 def name(data: ReportData, code: int) -> Markup:
@@ -205,7 +190,7 @@ def _mix_ups(data: ReportData) -> Markup | None:
     most = found[0].rows
     body = [
         line(
-            pair(data, one.true, "→", one.label),
+            element("span", name(data, one.true), " → ", name(data, one.label)),
             f"{one.rows:,.0f}",
             bar_cell(bar(one.rows, "wrong-fill", most)),
             percent(one.chance),
