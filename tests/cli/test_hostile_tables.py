@@ -244,10 +244,10 @@ def test_predict_overwrites_no_column(name):
         assert pd.read_csv("out.csv")[name].tolist() == pets()["name"].tolist()
 
 
-@pytest.mark.parametrize("column", ["size", " size", "size\n"])
-def test_corrupt_overwrites_no_column(column):
+def test_corrupt_overwrites_no_column():
+    pets().rename(columns={"size": "noisy_kind"}).to_csv("pets.csv", index=False)
     corrupt = ("corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "-o", "out.csv")
-    assert "The column 'size' exists already" in refused(*corrupt, "--column", column)
+    assert "The column 'noisy_kind' exists already" in refused(*corrupt)
 
 
 # Numbers beyond all measure.

@@ -124,9 +124,6 @@ def test_corrupt_refuses():
     assert "measurements" in refused(
         "corrupt", "pets.csv", "-l", "size", "--symmetric", "0.1", *out
     )
-    assert "--column" in refused(
-        "corrupt", "pets.csv", "-l", "kind", "--symmetric", "0.1", "--column", "legs", *out
-    )
 
 
 def test_export_needs_the_model_alone():

@@ -18,7 +18,8 @@ BEGINNING = 50
 """Rows by which a file is recognised."""
 
 PROVENANCE, BEFORE = "label_source", "label_before"
-"""Columns that say where labels come from, and what they were; they are no part of the content."""
+"""Columns that say where labels come from, and what they were (as `apply` wrote them once); they
+are no part of the content."""
 
 
 def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:

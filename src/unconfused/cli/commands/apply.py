@@ -9,19 +9,19 @@ import numpy as np
 import typer
 
 from unconfused._columns.kinds import require_columns
-from unconfused._columns.row_hash import BEFORE, PROVENANCE
+from unconfused._columns.row_hash import PROVENANCE
 from unconfused._files import LabelledRows
 from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
 from unconfused.cli.console import tell
-from unconfused.cli.errors import refuse_clash, refuse_same_target
+from unconfused.cli.errors import refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.task import label_texts
 from unconfused.cli.options import ReadOptions
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
-    "apply pets.csv verdicts.csv --label kind --id name --keep-original -o corrected.csv",
+    "apply pets.csv verdicts.csv --label kind --id name -o corrected.csv",
 ]
 
 
@@ -33,9 +33,6 @@ def apply(
     *,
     output: Path = opt.output(f"Output file: {opt.TABLE_FILES}."),
     label: str | None = opt.label(),
-    keep_original: bool = opt.plain(
-        "--keep-original", f"Keep the labels as they were, in `{BEFORE}`.", default=False
-    ),
     identity: str | None = opt.identity(),
     reading: ReadOptions,
     escape: bool = opt.escape(),
@@ -64,12 +61,8 @@ def apply(
     if isinstance(table, LabelledRows):
         raise ValueError(f"{data} has no column names; use a format that has them.")
     require_columns(table, named)
-    if keep_original:
-        refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
     known = LabelOptions(label, identity=identity, verdicts=verdicts)
     changed, counts, notes = _applied(table, known)
-    if keep_original:
-        changed[BEFORE] = table[label]
     changed[PROVENANCE] = changed.pop(PROVENANCE)
     write_table(changed, output, force=force, escape=escape)
     corrected = f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed."

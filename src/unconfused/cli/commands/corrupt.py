@@ -12,7 +12,6 @@ import typer
 from unconfused._arguments import own_stream
 from unconfused._columns.kinds import require_columns
 from unconfused._files import LabelledRows
-from unconfused._files.types import clean_name
 from unconfused._files.write import check_table_target, write_table
 from unconfused._typing import Labels
 from unconfused.cli import options as opt
@@ -51,11 +50,6 @@ def corrupt(
     annotators: int = opt.plain(
         "--annotators", "Number of noisy labels per row, one column each.", min=1, default=1
     ),
-    column: str | None = opt.plain(
-        "--column",
-        "Name of the new column; numbered if there are several.",
-        show_default="noisy_COLUMN",
-    ),
     missing: str | None = opt.missing(),
     reading: ReadOptions,
     seed: int = opt.seed(),
@@ -64,8 +58,8 @@ def corrupt(
 ) -> None:
     """Corrupt labels with known noise.
 
-    The noisy labels go into a new column. The truth is removed, except from the rows of --reveal: a
-    model could learn from it.
+    The noisy labels go into a new column, `noisy_COLUMN`, numbered if there are several. The truth
+    is removed, except from the rows of --reveal: a model could learn from it.
     """
     if sum(one is not None for one in (symmetric, pairwise, confusion)) != 1:
         raise typer.BadParameter("Say how: one of --symmetric, --pairwise and --confusion.")
@@ -78,11 +72,11 @@ def corrupt(
             f"{data} has no column names; for such rows use unconfused.noise.corrupt_labels."
         )
     require_columns(table, [label])
-    base = clean_name(column or "") or f"noisy_{clean_name(label)}"
+    base = f"noisy_{label}"
     names = [base] if annotators == 1 else [f"{base}_{k}" for k in range(1, annotators + 1)]
     taken = [name for name in names if name in table.columns]
     if taken:
-        raise ValueError(f"The column {taken[0]!r} exists already; choose another --column.")
+        raise ValueError(f"The column {taken[0]!r} exists already; rename it.")
     rng = own_stream(seed, "unconfused corrupt")
     noise, truth = _noise(table[label], symmetric, pairwise, confusion, missing)
     added = {name: _corrupted(truth, noise, rng) for name in names}
