@@ -16,7 +16,7 @@ from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text import class_names, noisy_weight_words, shorten
-from unconfused.cli.console import console, say_notes
+from unconfused._text.checked_accuracy import CheckedAccuracy, accuracy_words
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import fit_plan, warnings_as_notes
@@ -32,16 +32,12 @@ from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
-    from unconfused._text.checked_accuracy import CheckedAccuracy
     from unconfused.cli.input.source import TaskSource
 
 BELIEVED = (
     "The model took the labels as right, because the estimated confusion matrix does not help to "
     "predict held-out labels. So the estimate may be wrong."
 )
-
-MOST_STREAMED = 100_000
-"""Rows that `audit --stream` lists, unless --top is given."""
 
 
 class FittedTask:
@@ -188,44 +184,30 @@ class FittedTask:
             "notes": self.notes,
         }
 
-    def show(self, output: Path, report: Path | None) -> None:
-        """Print a summary."""
-        out = console()
-        if self.accuracy is not None:
-            from unconfused._text.checked_accuracy import accuracy_words
-
-            out.print(accuracy_words(self.accuracy), style="bold")
-        out.print(self.noise["sentence"], style="bold")
-        out.print(self.noise["source"])
+    def lines(self) -> list[str]:
+        """Return a summary."""
         names = class_names(self.learner.classes_)
-        out.print(
+        lines = [] if self.accuracy is None else [accuracy_words(self.accuracy)]
+        lines += [
+            self.noise["sentence"],
+            self.noise["source"],
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(names)} classes: {shorten(', '.join(names))}."
-        )
+            f"{len(names)} classes: {shorten(', '.join(names))}.",
+        ]
         weight, known = getattr(self.learner, "noisy_weight_", None), self.task.trusted
         if weight is not None and self.task.kind != "votes" and 0 < known.sum() < len(known):
-            out.print(noisy_weight_words(weight))
-        out.print(f"Model: {output}")
-        if report is not None:
-            out.print(f"Report: {report}")
-        said = [] if self.plan.columns is None else map(in_options, self.plan.columns.notes)
-        say_notes([*said, *self.notes])
+            lines.append(noisy_weight_words(weight))
+        return lines
 
-    def judge_rows(self, top: int | None, kept: list[str], details: bool) -> ReportData:
+    def judge_rows(self, top: int, kept: list[str], details: bool) -> ReportData:
         """Rank the `top` rows by how likely their label is wrong.
 
         With `details` they have their names and columns, of which those `kept` are shown.
         """
-        n_rows = len(self.task.place)
-        most = top or (min(n_rows, MOST_STREAMED) if self.plan.on_disk else n_rows)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
-            page = self.report(most, details, kept, sensitivity=False)
+            page = self.report(top, details, kept, sensitivity=False)
         self.notes = [*self._notes(), *map(in_options, page.notes)]
-        if top is None and most < page.n_ranked:
-            self.notes.append(
-                f"With --stream only the {most:,} most suspicious rows are listed; see --top."
-            )
         return page
 
     def frame_of(self, page: ReportData, columns: tuple[str, ...], kept: list[str]) -> Any:

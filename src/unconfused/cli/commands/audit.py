@@ -52,11 +52,8 @@ def audit(
     keep: list[str] = opt.columns(
         "--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."
     ),
-    top: int | None = opt.plain(
-        "--top",
-        "Number of rows to write, most suspicious first.",
-        min=1,
-        show_default="all, 100,000 with --stream",
+    top: int = opt.plain(
+        "--top", "Number of rows to write, most suspicious first.", min=1, default=100_000
     ),
     settings: Annotated[Settings, without("max_iter")],
     stream: bool | None = opt.stream(),

@@ -13,10 +13,10 @@ from unconfused._columns.row_hash import beginning_hash
 from unconfused._text import printable
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
-from unconfused.cli.console import Stages, console, print_json, say_notes
+from unconfused.cli.console import Stages, say_notes, tell
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.matrix_file import labelled, read_matrix
-from unconfused.cli.input.task import common_labels, narrow
+from unconfused.cli.input.task import common_labels
 from unconfused.cli.options import ReadOptions, is_nameless
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def evaluate(
         raise ValueError(
             f"Name the column with the labels{called} by --label, or by --truth if they are right."
         )
-    all_clean, label = label is None, known.label
+    label = known.label
     loaded, saved, columns = load(model), read_header(model).metadata, [label, known.truth]
     if not is_nameless(data, reading):
         there = reading.first_row(data).columns
@@ -102,8 +102,6 @@ def evaluate(
         [*columns_in, predicted, asked.model.classes_], confusion, own, missing
     )
     y, y_true, predicted = given
-    if all_clean and confusion is None:
-        classes = _with_unknown(classes, y_true)
     _refuse_other_labels([*y.tolist(), *y_true.tolist()], classes)
     found = NoisyEvaluation(
         y, predicted, matrix, y_true=None if truth is None else y_true, classes=classes,
@@ -114,10 +112,13 @@ def evaluate(
     if saved.get("rows") in begun:
         say_notes([SEEN])
     source = _source(confusion, truth, "counts" in saved)
-    if as_json:
-        print_json(_as_dict(found, source))
-    else:
-        _show(found, source)
+    scores = [
+        (name.replace("_", " ").replace("f1", "F1"), getattr(found, name)) for name in OVERALL
+    ]
+    counted = f"{found.n_noisy:,.0f} rows with a noisy label, {found.n_trusted:,.0f} trusted rows."
+    lines = [*(f"{name:<18}{score}" for name, score in scores), _table(found)]
+    lines += [f"{counted} Intervals: {100 * level:g} %.", f"Based on {source}."]
+    tell(as_json, _as_dict(found, source), lines)
 
 
 def _predict(
@@ -199,19 +200,6 @@ def _with_matrix(
     return given, np.unique(classes), matrix
 
 
-def _with_unknown(classes: Any, y_true: Any) -> Any:
-    """Add true classes that the model cannot predict, if it knows others of them."""
-    true = list(dict.fromkeys(one for one in y_true.tolist() if one is not None and one == one))
-    new = [one for one in true if one not in classes.tolist()]
-    if not new or len(new) == len(true):
-        return classes
-    shown = ", ".join(map(repr, new[:5])) + ", ..." * (len(new) > 5)
-    say_notes(
-        [f"The model was not fitted to these classes, so it is always wrong on them: {shown}."]
-    )
-    return narrow(np.sort(np.array([*classes.tolist(), *new], dtype=object)))
-
-
 def _refuse_other_labels(labels: list[Any], classes: Any) -> None:
     """Raise if labels are neither classes nor missing."""
     known = {*classes.tolist(), None}
@@ -252,17 +240,6 @@ def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
         score = getattr(found, name)
         told[name] = {end: plain(getattr(score, end)) for end in ("value", "low", "high")}
     return told
-
-
-def _show(found: NoisyEvaluation, source: str) -> None:
-    out = console()
-    for name in OVERALL:
-        words = name.replace("_", " ").replace("f1", "F1")
-        out.print(f"{words:<18}{getattr(found, name)}", markup=False)
-    out.print(_table(found))
-    rows = f"{found.n_noisy:,.0f} rows with a noisy label, {found.n_trusted:,.0f} trusted rows."
-    out.print(f"{rows} Intervals: {100 * found.level:g} %.", markup=False)
-    out.print(printable(f"Based on {source}."), markup=False)
 
 
 def _table(found: NoisyEvaluation) -> Table:
