@@ -20,7 +20,7 @@ from unconfused._columns.steps import prepare_frame
 from unconfused._files.write import write_table
 from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
-from unconfused.cli.model import scaler_for
+from unconfused.cli.model import plain_steps
 
 pytestmark = pytest.mark.slow
 
@@ -151,8 +151,8 @@ def test_rows_of_one_length_are_not_scaled(tmp_path):
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float32])
 def test_small_integers_have_lengths_too(kind):
     rows = sparse.csr_matrix(np.array([[16, 0, 0], [16, 16, 0], [0, 0, 100]], dtype=kind))
-    assert isinstance(scaler_for(rows), MaxAbsScaler)
-    assert isinstance(scaler_for(rows[:1]), FunctionTransformer)
+    assert isinstance(plain_steps(rows, False)["scale"], MaxAbsScaler)
+    assert isinstance(plain_steps(rows[:1], False)["scale"], FunctionTransformer)
 
 
 def test_what_columns_are_is_learnt_from_a_sample(tmp_path, monkeypatch):

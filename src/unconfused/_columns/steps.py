@@ -291,20 +291,16 @@ def _converted(column: Any, name: str, kind: str | None) -> Any:
     return column
 
 
-def as_numbers(column: Any) -> Any:
-    """Return numbers and booleans as floats, NaN where a cell is neither."""
-    import pandas as pd
-
-    if column.dtype.kind == "O":  # text, or booleans with gaps
-        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
-    return pd.to_numeric(column, errors="coerce").astype("float64")
-
-
 def finite_numbers(column: Any, name: str) -> Any:
     """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
+    import pandas as pd
+
     if column.dtype.kind == "M":
         raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
-    numbers = as_numbers(column)
+    plain = column
+    if column.dtype.kind == "O":  # text, or booleans with gaps
+        plain = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    numbers = pd.to_numeric(plain, errors="coerce").astype("float64")
     _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
     _refuse(np.isinf(numbers), column, name, "is not finite")
     _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")

@@ -157,18 +157,6 @@ def about(number: float) -> str:
     return f"{round(number, -digits):,.0f}"
 
 
-def points(change: float) -> str:
-    """Write a change of a share in percentage points, with its sign.
-
-    Examples
-    --------
-    >>> points(0.012), points(-0.012), points(0.0)
-    ('+1.2', '−1.2', '0.0')
-    """
-    written = f"{100 * change:+.1f}"
-    return "0.0" if written[1:] == "0.0" else written.replace("-", "−")
-
-
 def shorten(text: str, longest: int = LONGEST_NAME) -> str:
     """Cut a text that is too long to show, and say so."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -25,7 +25,6 @@ OPTIONS = {
     r"(pass )?duplicates='last'": "--duplicates last",
     r"with the delimiter": "with --delimiter",
     r"Say which encoding it has": "Say which it is with --encoding",
-    r"pass text_locale='(.*?)'": r"try --locale \1",
     r"or name the format": "or name it with --format",
     r"name it as text": "name it with --text",
     r"name it as numbers": "name it with --numbers",

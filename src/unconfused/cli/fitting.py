@@ -16,7 +16,6 @@ from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text import class_names, noisy_weight_words, shorten
-from unconfused._text.checked_accuracy import CheckedAccuracy, accuracy_words
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import fit_plan, warnings_as_notes
@@ -32,6 +31,7 @@ from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
+    from unconfused._text.checked_accuracy import CheckedAccuracy
     from unconfused.cli.input.source import TaskSource
 
 BELIEVED = (
@@ -123,18 +123,17 @@ class FittedTask:
         from unconfused.cli.input.open_task import left_out
 
         known, columns, place = self.known, self.plan.columns, self.task.place
-        listing = RowListing(max_rows=most, numbers=place)
-        if details:
-            text = columns.text[:1] if columns is not None and not shown else []
-            listing = replace(
-                listing,
-                fetch=lambda some: self._rows(place[some]),
-                shown=shown or None,
-                leave_out=left_out(known),
-                hidden=[*filter(None, [known.truth, *known.annotators])],
-                name=known.identity,
-                text=text[0] if text else None,
-            )
+        text = columns.text[:1] if columns is not None and not shown else []
+        listing = RowListing(
+            fetch=(lambda some: self._rows(place[some])) if details else None,
+            max_rows=most,
+            numbers=place,
+            shown=shown or None,
+            leave_out=left_out(known),
+            hidden=[*filter(None, [known.truth, *known.annotators])],
+            name=known.identity,
+            text=text[0] if text else None,
+        )
         found: dict[str, Any] = {"accuracy": self.accuracy, "source": self.confusion}
         found |= {"random_state": self.seed, "listing": listing, "y_true": self.task.y_true}
         return gather(self.learner, self.plan.rows, self.task.y, **found, **options)
@@ -186,6 +185,8 @@ class FittedTask:
 
     def lines(self) -> list[str]:
         """Return a summary."""
+        from unconfused._text.checked_accuracy import accuracy_words
+
         names = class_names(self.learner.classes_)
         lines = [] if self.accuracy is None else [accuracy_words(self.accuracy)]
         lines += [

@@ -172,19 +172,17 @@ def fit_plan(task: Task, plan: Plan, settings: Settings) -> Plan:
 
 def plain_steps(rows: Any, for_trees: bool) -> Pipeline:
     """Return the steps that make features of rows without column names, not fitted."""
-    # Trees split gaps off like any value, and need no scales.
-    steps = [("scale", scaler_for(rows, as_is=for_trees))]
-    if not sparse.issparse(rows) and not for_trees:
+    is_sparse = sparse.issparse(rows)
+    # Trees split gaps off like any value, and need no scales. Unlike "passthrough" the identity
+    # checks the number of columns.
+    if for_trees or _of_one_length(rows):
+        scaler = FunctionTransformer(accept_sparse=True)
+    else:
+        scaler = MaxAbsScaler() if is_sparse else StandardScaler()
+    steps = [("scale", scaler)]
+    if not is_sparse and not for_trees:
         steps.insert(0, ("fill", SimpleImputer(keep_empty_features=True)))
     return Pipeline(steps)
-
-
-def scaler_for(rows: Any, *, as_is: bool = False) -> Any:
-    """Return a scaler for these rows: an identity step if they are to stay as they are."""
-    # Unlike "passthrough" the identity checks the number of columns.
-    if as_is or _of_one_length(rows):
-        return FunctionTransformer(accept_sparse=True)
-    return MaxAbsScaler() if sparse.issparse(rows) else StandardScaler()
 
 
 def _of_one_length(rows: Any) -> bool:

@@ -14,7 +14,7 @@ from unconfused._report.html.sections import (
     section,
     table,
 )
-from unconfused._text import percent, points
+from unconfused._text import percent
 from unconfused._text.html import Markup, element
 
 
@@ -66,7 +66,7 @@ def sensitivity(data: ReportData) -> Markup | None:
             one.name,
             percent(one.changed),
             f"{100 * one.wrong:.1f} %",
-            points(one.wrong - moved.baseline),
+            f"{100 * (one.wrong - moved.baseline):+.1f}",
         )
         for one in moved.scenarios
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._report.data import ReportData
-from unconfused._text import about, count, percent, points, short_names
+from unconfused._text import about, count, percent, short_names
 from unconfused._text.html import Markup, element
 
 SHORT_NAME = 4
@@ -215,7 +215,7 @@ def label_mix(data: ReportData) -> Markup:
             bar_cell(bar(one.labels, "grey-fill", most), bar(one.estimated, "blue-fill", most)),
             f"{100 * one.labels:.1f}",
             f"{100 * one.estimated:.1f}",
-            points(one.estimated - one.labels),
+            f"{100 * (one.estimated - one.labels):+.1f}",
         )
         for one in data.mix
     ]

@@ -16,11 +16,6 @@ def export(
     output: Path | None = opt.plain(
         "--output -o", "Output file for the graph.", show_default="MODEL with the ending .onnx"
     ),
-    locale: str | None = opt.plain(
-        "--locale",
-        "For text: a locale of the machine that will run the graph, such as C.UTF-8.",
-        show_default="US English",
-    ),
     force: bool = opt.force(),
     as_json: bool = opt.as_json(),
 ) -> None:
@@ -39,13 +34,14 @@ def export(
     loaded = load(model)
     if (why := export_obstacle(loaded)) is not None:
         raise ExportError(why)
-    given = {"example": example_rows(loaded), "force": force}
+    given, locale = {"example": example_rows(loaded), "force": force}, None
     try:
-        graph = to_onnx(loaded, target, **given, text_locale=locale)
+        graph = to_onnx(loaded, target, **given)
     except ExportError as error:
-        if locale is not None or "text_locale" not in str(error):
+        if "text_locale" not in str(error):
             raise
-        graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
+        locale = PLAIN_LOCALE
+        graph = to_onnx(loaded, target, **given, text_locale=locale)
     inputs = [one.name for one in graph.graph.input]
     outputs = [one.name for one in graph.graph.output]
     some = ", ".join(inputs[:6]) + ", ..." * (len(inputs) > 6)
