@@ -101,10 +101,7 @@ class FittedTask:
                 self.notes.append(NOT_MADE)
 
     def estimate(self) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
-        """Return C where nothing was checked, with the share of wrong labels in words, and notes.
-
-        It is that of all votes together, or a guess.
-        """
+        """Return C of all votes together, or a guess; how many labels are wrong; and notes."""
         assert self.confusion is not None
         found = self.confusion.estimate
         if found is None:  # too little even for a guess

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unconfused._report.data import ReportData
-from unconfused._report.html.sections import (
-    NUM,
-    bar,
-    bar_cell,
-    line,
-    paragraph,
-    section,
-    table,
-)
+from unconfused._report.html.sections import NUM, bar, bar_cell, line, paragraph, section, table
 from unconfused._text import percent
 from unconfused._text.html import Markup, element
 

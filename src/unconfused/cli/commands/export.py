@@ -26,8 +26,7 @@ def export(
     target = model.with_suffix(".onnx") if output is None else output
     refuse_same_target(model, target)
     check_target(target, [".onnx"], force=force)
-    from unconfused import load
-    from unconfused.persistence.checks import ExportError
+    from unconfused.persistence import ExportError, load
     from unconfused.persistence.onnx import PLAIN_LOCALE, export_obstacle, to_onnx
     from unconfused.persistence.onnx_check import example_rows
 
