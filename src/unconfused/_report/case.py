@@ -47,6 +47,8 @@ class Case:
     truth : its true class, where known
     place : where each row stands in what the user passed
     votes : of several annotators, if there are any
+    n_tied : rows on which several answers are the most frequent; one of them, drawn at random, is
+        the label
     """
 
     model: Any
@@ -55,6 +57,17 @@ class Case:
     truth: IntArray
     place: IntArray
     votes: Votes | None = None
+    n_tied: int = 0
+
+    @property
+    def ties_in_words(self) -> str:
+        """Say on how many rows the most frequent answer was drawn; empty if on none."""
+        if not self.n_tied:
+            return ""
+        return (
+            f"On {self.n_tied:,} of {int(self.labelled.sum()):,} rows several answers are equally "
+            "frequent; one of them was drawn at random."
+        )
 
     @property
     def final(self) -> Learner:
@@ -202,12 +215,12 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
         )
     check_is_fitted(final)
     (X,) = indexable(X)
-    votes = None
+    votes, tied = None, np.zeros(0, dtype=bool)
     if are_votes(y):
         votes, truth = known_votes(final, y, y_true)
         # Codes for labels here too, so that models fitted for the report all speak of codes.
         votes = replace(votes, classes=np.arange(len(final.classes_)))
-        observed = most_frequent(votes.tally)
+        observed, tied = most_frequent(votes.tally)
     else:
         labels = encode_labels(
             one_column(y), y_true, classes=final.classes_, missing_label=final.missing_label
@@ -219,12 +232,12 @@ def open_case(model: Any, X: Any, y: Any, y_true: ArrayLike | None) -> Case:
     usable = np.flatnonzero((observed != MISSING) | (truth != MISSING))
     if not len(usable):
         raise ValueError("No row has a label or a known truth: there is nothing to report on.")
-    case = Case(model, X, observed, truth, np.arange(n_rows), votes)
+    case = Case(model, X, observed, truth, np.arange(n_rows), votes, int(tied.sum()))
     return case if len(usable) == n_rows else case.take(usable)
 
 
-def most_frequent(tally: FloatArray) -> IntArray:
-    """Return the class with the most votes, MISSING without any.
+def most_frequent(tally: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Return the class with the most votes, MISSING without any, and where several tie.
 
     Of a tie one is drawn at random: the first by name would be given the ties of all others.
     """
@@ -232,4 +245,4 @@ def most_frequent(tally: FloatArray) -> IntArray:
     ties = (tally >= best * (1 - 1e-9)) & (best > 0)
     drawn = np.random.RandomState(0).random_sample(tally.shape)
     chosen = np.where(ties, drawn, -1.0).argmax(axis=1)
-    return np.where(ties.any(axis=1), chosen, MISSING)
+    return np.where(ties.any(axis=1), chosen, MISSING), ties.sum(axis=1) > 1

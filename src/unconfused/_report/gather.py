@@ -127,7 +127,7 @@ def _headline(
                 f"The most frequent answer is wrong on at least about {percent(judged.wrong_share)}"
                 f" of the {n_labels:,} rows, and on more if annotators share mistakes."
             )
-            detail.append(frequent)
+            detail.append(f"{frequent} {case.ties_in_words}".strip())
         else:
             wrong = f"About {about(found.share * n_labels)} of {n_labels:,} labels"
             detail[0] = f"{wrong} are expected to be wrong. {detail[0]}"
@@ -147,7 +147,7 @@ def _rows_words(judged: Judgement, source: ConfusionSource) -> str:
         how = "a logistic regression through the same matrix, as UMA has no probabilities"
     words = f"Rows are ranked by {how}; each row is scored by a model fitted without it."
     if case.votes is not None:
-        words += " The label of a row is its most frequent answer, of a tie one drawn at random."
+        words += " The label of a row is its most frequent answer."
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
         words += f" Probabilities were made {'sharper' if judged.power > 1 else 'less sharp'} "
         words += f"(raised to the power {judged.power:.2g}), as that predicts held-out labels best."

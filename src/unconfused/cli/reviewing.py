@@ -15,6 +15,7 @@ from sklearn.base import clone
 from unconfused._labels import encode_labels
 from unconfused._report.case import most_frequent
 from unconfused._text import percent_range
+from unconfused._text.wrong_labels import wrong_labels
 from unconfused.cli.console import say_notes
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import left_out
@@ -75,7 +76,7 @@ def open_session(
 def majority_of(votes: Votes) -> Any:
     """Return the most frequent answer on each row, as in the report; None without any."""
     found = np.array([*votes.classes.tolist(), None], dtype=object)
-    return found[most_frequent(votes.tally)]
+    return found[most_frequent(votes.tally)[0]]
 
 
 def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
@@ -93,7 +94,7 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
         raise ValueError("There is no verdict on a row of the data yet.")
     plan = make_plan(task, settings)
     with warnings_as_notes([]):
-        curve = when_to_stop(plan.learner, plan.rows, task.y, task.verdicts(), more=more)
+        curve = when_to_stop(plan.learner, plan.rows, task.y, checked := task.verdicts(), more=more)
     table = Table(caption="±: one standard error, on held-out rows that were drawn at random.")
     for name in ("rows checked", "error of the model", "labels still wrong", "95 % interval"):
         table.add_column(name, justify="right")
@@ -106,7 +107,15 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
             f"{count:,}", f"{error:.3f} ± {spread:.3f}", f"{100 * wrong:.1f} %",
             percent_range(low, high),
         )  # fmt: skip
-    return Group(table, curve.left.sentence, curve.sentence)
+    said = [curve.left.sentence]
+    counts = checked.sample_counts(task.y)
+    if curve.left.by_model and counts is not None:
+        alone = wrong_labels(counts, "trusted")
+        said.append(
+            "The count alone, as `fit`, `audit` and `estimate` show it, is less certain: "
+            f"{alone.number} before any was corrected ({percent_range(alone.low, alone.high)})."
+        )
+    return Group(table, *said, curve.sentence)
 
 
 def judge_labels(task: Task, plan: Plan, seed: int, checked: CheckedRows) -> Judged:
