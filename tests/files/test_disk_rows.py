@@ -1,5 +1,7 @@
 """A matrix on disk is the matrix that was appended."""
 
+from contextlib import ExitStack
+
 import pytest
 from scipy import sparse
 
@@ -9,7 +11,8 @@ from unconfused._files.disk_rows import DiskRows
 
 def test_sparse_rows(tmp_path, monkeypatch):
     rows = sparse.random(9, 5, 0.5, format="csr", random_state=0)
-    with DiskRows(tmp_path, is_sparse=True) as disk:
+    with ExitStack() as files:
+        disk = DiskRows(tmp_path, files, is_sparse=True)
         disk.append(rows[:4])
         disk.append(rows[4:])
         found = disk.matrix(5)

@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -18,11 +18,13 @@ MOST = 2**31 - 1
 
 
 class DiskRows:
-    """Append blocks of rows, dense or sparse, and get one memory-mapped matrix."""
+    """Append blocks of rows, dense or sparse, and get one memory-mapped matrix.
 
-    def __init__(self, folder: Path, *, is_sparse: bool) -> None:
-        self._folder, self._is_sparse = folder, is_sparse
-        self._files = contextlib.ExitStack()
+    When `files` are closed, the disk space is free again.
+    """
+
+    def __init__(self, folder: Path, files: contextlib.ExitStack, *, is_sparse: bool) -> None:
+        self._folder, self._files, self._is_sparse = folder, files, is_sparse
         self._values, self._columns = self._new_file(), self._new_file()
         self._ends = [np.zeros(1, dtype=np.int64)]
         self._n_rows = self._n_values = 0
@@ -33,14 +35,6 @@ class DiskRows:
             return self._files.enter_context(
                 tempfile.TemporaryFile(dir=self._folder, prefix=".unconfused-")
             )
-
-    def __enter__(self) -> Self:
-        """Return the rows themselves."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the disk space."""
-        self._files.close()
 
     def append(self, rows: Any) -> None:
         """Append rows."""

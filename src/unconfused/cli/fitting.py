@@ -84,7 +84,7 @@ class FittedTask:
         return source if drawn is None else sampled_source(source, drawn, case.classes)
 
     def _notes(self) -> list[str]:
-        notes = self.task.notes_with([*self.plan.notes, *self._caught])
+        notes = dict.fromkeys([*self.task.notes, *self.plan.notes, *self._caught])
         return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
 
     def judge(self) -> None:
@@ -182,10 +182,11 @@ class FittedTask:
 
     def lines(self) -> list[str]:
         """Return a summary."""
-        from unconfused._text.checked_accuracy import accuracy_words
+        names, lines = class_names(self.learner.classes_), list[str]()
+        if self.accuracy is not None:
+            from unconfused._text.checked_accuracy import accuracy_words
 
-        names = class_names(self.learner.classes_)
-        lines = [] if self.accuracy is None else [accuracy_words(self.accuracy)]
+            lines.append(accuracy_words(self.accuracy))
         lines += [
             self.noise["sentence"],
             self.noise["source"],

@@ -55,8 +55,7 @@ def open_session(
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
     # The key is the row's title, and answers are shown as votes.
-    named = [] if known.identity is None else [known.identity]
-    hidden = [*(hidden or []), *named, *known.annotators]
+    hidden = [*filter(None, [known.identity, *(hidden or [])]), *known.annotators]
     rows = ReviewRows(keys, labels, task.table.iloc.__getitem__, left_out(known), hidden, images)
     if task.kind == "votes":
         rows = replace(rows, votes=lambda row: votes_on(task.y, row))

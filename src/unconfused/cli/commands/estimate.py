@@ -102,4 +102,4 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, dict[str, Any], l
             counts = task.verdicts().sample_counts(task.y, classes=found.classes)
             wrong = wrong if counts is None else wrong_labels(counts, "trusted")
     verdict = summarize(task, source.known, found.classes, wrong)
-    return found, verdict, [*task.notes_with(caught), *doubts(verdict)]
+    return found, verdict, [*dict.fromkeys([*task.notes, *caught]), *doubts(verdict)]

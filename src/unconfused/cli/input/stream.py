@@ -116,7 +116,7 @@ def open_stream(source: TaskSource) -> tuple[Task, Plan]:
     steps = model[:-1].fit(prepare_frame(model, some))
     source.stage("Making features")
     is_sparse, width = steps[0].sparse_output_, len(steps.get_feature_names_out())
-    rows = source.files.enter_context(DiskRows(source.scratch, is_sparse=is_sparse))
+    rows = DiskRows(source.scratch, source.files, is_sparse=is_sparse)
     for part in parts(columns_as_text(model), kept):
         rows.append(steps.transform(prepare_frame(model, part)))
     return task, Plan(steps.steps, learner, rows.matrix(width), columns, on_disk=True)
