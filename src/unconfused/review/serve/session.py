@@ -300,6 +300,7 @@ class Session:
             "left": left.share,
             "low": left.low,
             "high": left.high,
+            "random": left.n_random,
             "next": len(chances),
             "gain": float(chances.sum()),
             "gain_spread": float(np.sqrt((chances * (1 - chances)).sum())),
