@@ -23,6 +23,9 @@ TABLE_FILES = ".csv, .tsv, .jsonl, .parquet or .arrow"
 Learner = StrEnum("Learner", ["auto", "logistic", "trees", "uma"])
 """Which learner is at the end of the pipeline."""
 
+Predicts = StrEnum("Predicts", {"label": "label", "true_class": "class"})
+"""What probabilities are of."""
+
 Duplicates = StrEnum("Duplicates", ["error", "last"])
 """What to do when an annotator answers twice on an item."""
 
