@@ -143,14 +143,28 @@ def test_export_needs_the_model_alone():
     assert "--force" in refused("export", "model.skops")
 
 
-def test_a_model_of_dates_is_not_exported():
-    pytest.importorskip("skl2onnx")
-    frame = pets().drop(columns=["remark", "truth"])
-    days = np.random.RandomState(1).randint(0, 700, len(frame))
+def test_exported_dates_agree_with_the_model():
+    ort = pytest.importorskip("onnxruntime")
+    frame, rng = pets().drop(columns=["remark", "truth"]), np.random.RandomState(1)
+    hours, days = rng.randint(0, 17_000, len(frame)), rng.randint(0, 700, len(frame))
+    frame["seen"] = pd.Timestamp("2021-03-01") + pd.to_timedelta(hours, unit="h")
     frame["born"] = pd.Timestamp("2015-03-01") + pd.to_timedelta(days, unit="D")
+    frame.loc[3, "seen"] = pd.NaT
     frame.to_csv("dated.csv", index=False)
     succeed("fit", "dated.csv", *FIT[2:])
-    assert "Dates" in (said := refused("export", "model.skops")) and "fit --ignore" in said
+    found = succeed_json("export", "model.skops")
+    assert set(found["inputs"]) == {"size", "legs", "seen", "born", "coat"}
+    model = load("model.skops")
+    ready = prepare_frame(model, frame)
+    inputs = {name: ready[[name]].to_numpy(dtype=np.float32) for name in ("size", "legs")}
+    inputs["coat"] = ready[["coat"]].fillna("nan").to_numpy(dtype=str)
+    for name in ("seen", "born"):
+        since = ready[[name]] - pd.Timestamp("1970-01-01")
+        inputs[name] = (since / pd.Timedelta(1, "D")).to_numpy()
+    session = ort.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    labels, shares = session.run(["label", "probabilities"], inputs)
+    np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-4)
+    assert labels.tolist() == model.predict(ready).tolist()
 
 
 def write_noisy_iris():

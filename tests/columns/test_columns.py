@@ -19,7 +19,7 @@ from unconfused._columns.steps import (
 )
 from unconfused._files.read import iter_tables, read_table
 from unconfused._files.write import write_table
-from unconfused.persistence import ExportError, to_onnx
+from unconfused.persistence import to_onnx
 
 N = 200
 
@@ -335,13 +335,26 @@ def test_one_time_of_day_is_one_place_in_the_day(time):
     assert fixed == ["x_week_sin", "x_week_cos", "x_day_sin", "x_day_cos"]
 
 
-def test_dates_are_not_exported():
-    pytest.importorskip("skl2onnx")
+def test_dates_are_exported_as_days():
+    ort = pytest.importorskip("onnxruntime")
     frame = make_frame()[["size", "seen", "colour", "label"]]
+    rng = np.random.RandomState(0)
+    frame["born"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.randint(0, 9000, N), unit="h")
     model, plan = fitted(frame)
-    assert plan.dates == ["seen"]
-    with pytest.raises(ExportError, match="Dates, kernel projections"):
-        to_onnx(model, example=prepare_frame(model, frame))
+    assert plan.dates == ["seen", "born"]
+    ready = prepare_frame(model, frame)
+    graph = to_onnx(model, example=ready).SerializeToString()
+    session = ort.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    days = {
+        name: ((ready[[name]] - pd.Timestamp(0)) / pd.Timedelta("1D")).to_numpy(dtype=np.float64)
+        for name in plan.dates
+    }
+    others = {
+        "size": ready[["size"]].to_numpy(dtype=np.float32),
+        "colour": ready[["colour"]].fillna("nan").to_numpy(dtype=str),
+    }
+    shares = session.run(["probabilities"], days | others)[0]
+    np.testing.assert_allclose(shares, model.predict_proba(ready), atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,9 @@ def to_onnx(
     steps, last = _steps_and_classifier(model)
     if (why := export_obstacle(last)) is not None:
         raise ExportError(why)
+    from unconfused.persistence.onnx_converters import register_dates
+
+    register_dates()
     outcome = {"zipmap": False, "raw_scores": not hasattr(last, "predict_proba")}
     outputs = ["label", "scores" if outcome["raw_scores"] else "probabilities"]
     try:
@@ -199,7 +202,11 @@ def _plain(classifier: Any) -> Any:
 
 def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
     """Return the names and types of the graph's inputs."""
-    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+    from skl2onnx.common.data_types import (
+        DoubleTensorType,
+        FloatTensorType,
+        StringTensorType,
+    )
 
     first = model
     while isinstance(first, Pipeline):
@@ -219,9 +226,11 @@ def _inputs(model: Any, example: Any) -> list[tuple[str, Any]]:
     if missing:
         raise ExportError(f"The example has no column {', '.join(map(repr, missing))}.")
     used = [name for name in model.feature_names_in_ if name in _used_columns(first)]
-    numbers = [np.asarray(example[name]).dtype.kind in "iufb" for name in used]
-    kinds = [FloatTensorType if one else StringTensorType for one in numbers]
-    return [(name, kind([None, 1])) for name, kind in zip(used, kinds, strict=True)]
+    kinds = {"M": DoubleTensorType} | dict.fromkeys("iufb", FloatTensorType)
+    return [
+        (name, kinds.get(np.asarray(example[name]).dtype.kind, StringTensorType)([None, 1]))
+        for name in used
+    ]
 
 
 def _used_columns(transformer: ColumnTransformer) -> set[str]:
@@ -238,6 +247,6 @@ def _why(steps: list[Any], error: Exception) -> str:
     names = " > ".join(type(step).__name__ for step in steps)
     text = " ".join(str(error).split()).split(" It usually means")[0]
     return (
-        f"{names} cannot be exported to ONNX: {text[:400]} Dates, kernel projections "
-        "and functions of your own have no counterpart there; unconfused.save keeps them."
+        f"{names} cannot be exported to ONNX: {text[:400]} Kernel projections and "
+        "functions of your own have no counterpart there; unconfused.save keeps them."
     )

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from unconfused._text import import_extra
-from unconfused._typing import FloatArray, Labels
+from unconfused._typing import BoolArray, FloatArray, Labels
 
 MOST_ROWS = 200
 
@@ -73,6 +73,9 @@ def _as_input(column: Any, kind: str) -> Labels:
         cells = np.asarray(column, dtype=object).ravel().tolist()
         text = [MISSING if cell is None or cell != cell else str(cell) for cell in cells]
         return np.array(text, dtype=object).reshape(-1, 1)
+    if "double" in kind:  # dates, in days
+        since = np.asarray(column).astype("datetime64[us]") - np.datetime64(0, "us")
+        return np.asarray(since / np.timedelta64(1, "D")).reshape(-1, 1)
     numbers = np.ascontiguousarray(column, dtype=np.float32)
     return numbers.reshape(len(numbers), -1)
 
@@ -119,8 +122,20 @@ def _columns(part: Any, names: Any, rng: np.random.RandomState) -> dict[str, Any
     scaler = part
     while isinstance(scaler, Pipeline):
         scaler = scaler.steps[-1][1]
-    width = len(names)
-    drawn = rng.normal(scaler.mean_[:width], scaler.scale_[:width], size=(N_ROWS, width))
-    # A gap in every column, in different rows while they last.
-    drawn[np.arange(width) % N_ROWS, np.arange(width)] = np.nan
-    return {name: drawn[:, place] for place, name in enumerate(names)}
+    if isinstance(scaler, StandardScaler) and len(scaler.mean_) == len(names):
+        drawn = rng.normal(scaler.mean_, scaler.scale_, size=(N_ROWS, len(names)))
+        drawn[_gaps(drawn.shape)] = np.nan
+        return {name: drawn[:, place] for place, name in enumerate(names)}
+    # Dates: the first of each one's numbers is in days.
+    width = len(scaler.mean_) // len(names)
+    mean, scale = scaler.mean_[::width], scaler.scale_[::width]
+    hours = (24 * rng.normal(mean, scale, size=(N_ROWS, len(names)))).astype("timedelta64[h]")
+    dates = np.datetime64(0, "us") + hours
+    dates[_gaps(dates.shape)] = np.datetime64("NaT")
+    return {name: dates[:, place] for place, name in enumerate(names)}
+
+
+def _gaps(shape: tuple[int, int]) -> BoolArray:
+    """Return where to leave a gap: one in every column, in different rows while they last."""
+    rows, columns = np.indices(shape)
+    return np.asarray(rows == columns % shape[0])

@@ -10,6 +10,9 @@ from unconfused.cli.errors import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
 
+DOUBLE = 11
+"""ONNX's number for the type."""
+
 
 def export(
     model: opt.Model,
@@ -45,6 +48,9 @@ def export(
     outputs = [one.name for one in graph.graph.output]
     some = ", ".join(inputs[:6]) + ", ..." * (len(inputs) > 6)
     lines = [f"Inputs: {some}. Outputs: {', '.join(outputs)}.", f"Graph: {target}"]
+    dates = [one.name for one in graph.graph.input if one.type.tensor_type.elem_type == DOUBLE]
+    if dates:
+        lines.append(f"Dates ({', '.join(dates)}) go in as days since 1970-01-01, as doubles.")
     if locale is not None:
         lines.append(f"Text is converted to lower case by the locale {locale}.")
     found = {"output": str(target), "inputs": inputs, "outputs": outputs, "locale": locale}
