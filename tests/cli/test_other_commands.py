@@ -205,6 +205,5 @@ def test_truths_of_rows_without_column_names(name):
     assert f"{len(drawn)} checked rows" in str(fitted)
     assert "takes a file of verdicts" in refused("fit", name, "--label", "y", "--force")
     assert "does not exist" in refused("fit", name, "--truth", "no.csv", "--force")
-    assert "no columns by name" in refused("review", name, "--no-browser")
     said = refused("predict", "model.skops", name, "--keep", "label", "-o", "p.csv")
     assert "are called y" in said

@@ -42,10 +42,6 @@ def open_session(
     **drawing: Any,
 ) -> Session:
     """Return a session on a task."""
-    if not task.is_frame:
-        raise ValueError(
-            "These rows have no columns by name, so a page has nothing to show of them."
-        )
     y = majority_of(task.y) if task.kind == "votes" else task.y
     labels = label_texts(y, empty="")
     if known.identity is None:
@@ -54,9 +50,11 @@ def open_session(
         keys = label_texts(task.table[known.identity], empty="")
         if len(set(keys)) < len(keys) or "" in keys:
             raise ValueError(f"The values in the column {known.identity!r} of --id are not unique.")
+    fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
+    outside = left_out(known) if task.is_frame else []
     # The key is the row's title, and answers are shown as votes.
     hidden = [*filter(None, [known.identity, *(hidden or [])]), *known.annotators]
-    rows = ReviewRows(keys, labels, task.table.iloc.__getitem__, left_out(known), hidden, images)
+    rows = ReviewRows(keys, labels, fetch, outside, hidden, images)
     if task.kind == "votes":
         rows = replace(rows, votes=lambda row: votes_on(task.y, row))
 

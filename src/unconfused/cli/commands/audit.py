@@ -196,7 +196,7 @@ def _ranked(
         "labels": len(issues),
         "expected_wrong": issues.expected_errors,
         "criterion": issues.criterion,
-        "notes": task.notes_with([in_options(note) for note in caught]),
+        "notes": dict.fromkeys([*task.notes, *map(in_options, caught)]),
     }
     return pd.DataFrame(frame), told
 

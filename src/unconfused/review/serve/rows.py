@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse
+
 from unconfused._columns.row_hash import map_cells, row_hashes
 from unconfused._text import cell_text
 
@@ -30,9 +33,9 @@ IMAGES = {
 class ReviewRows:
     """The data under review; keys and labels as text.
 
-    `fetch` returns some rows as a frame with all columns. Those in `leave_out` (the labels) are
-    neither shown nor hashed, those in `hidden` not shown. Cells that are paths in the folder
-    `images` are shown as images. `votes` returns who said what of a row.
+    `fetch` returns some rows as a frame with all columns, or as a matrix. The columns in
+    `leave_out` (the labels) are neither shown nor hashed, those in `hidden` not shown. Cells that
+    are paths in the folder `images` are shown as images. `votes` returns who said what of a row.
     """
 
     keys: Sequence[str]
@@ -53,6 +56,8 @@ class ReviewRows:
     def cells(self, row: int) -> list[dict[str, str]]:
         """Return a row's cells for the page: name, text, and how to show it."""
         one = self.fetch([row])
+        if not hasattr(one, "columns"):
+            return _numbers(one)
         left_out = {*self.leave_out, *self.hidden}
         names = [str(name) for name in one.columns if str(name) not in left_out]
         shown = []
@@ -73,7 +78,7 @@ class ReviewRows:
     def image(self, row: int, name: str) -> Path | None:
         """Return the file of an image in a cell, if it may be shown."""
         one = self.fetch([row])
-        if name not in one.columns or name in self.leave_out:
+        if not hasattr(one, "columns") or name not in one.columns or name in self.leave_out:
             return None
         return self.image_path(str(one[name].iloc[0]))
 
@@ -90,3 +95,15 @@ class ReviewRows:
         except (OSError, RuntimeError, ValueError):
             return None
         return found if found.is_file() and found.is_relative_to(folder) else None
+
+
+def _numbers(one: Any) -> list[dict[str, str]]:
+    if issparse(one):
+        coordinates = one.tocoo()
+        pairs = sorted(zip(coordinates.coords[-1], coordinates.data, strict=True))
+    else:
+        pairs = list(enumerate(np.asarray(one)[0]))
+    return [
+        {"name": f"column {place}", "text": f"{value:.6g}", "kind": "cell"}
+        for place, value in pairs[:MOST_CELLS]
+    ]
