@@ -196,8 +196,6 @@ def to_frame(table: Any) -> Any:
     columns = [_plain(table.column(old), new) for old, new in zip(kept, names, strict=True)]
     if not columns:
         raise DataFileError("it has no columns.")
-    if not table.num_rows:
-        raise DataFileError("it has a header but no rows.")
     return pa.table(columns, names=names).to_pandas(ignore_metadata=True)
 
 

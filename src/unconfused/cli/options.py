@@ -124,8 +124,7 @@ rows = partial(file, "--rows", "Rows per chunk.", min=1, default=2**16)
 stream = partial(
     file,
     "--stream/--no-stream",
-    "Read DATA in chunks and keep the features on disk, for data larger than memory; the model is "
-    "the same.",
+    "Read DATA in chunks and keep the features on disk, for tables larger than memory.",
     show_default="above 512 MB",
 )
 scratch = partial(

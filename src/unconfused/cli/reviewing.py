@@ -54,8 +54,7 @@ def open_session(
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
     outside = left_out(known) if task.is_frame else []
     # The key is the row's title, and answers are shown as votes.
-    named = [] if known.identity is None else [known.identity]
-    hidden = [*(hidden or []), *named, *known.annotators]
+    hidden = [*filter(None, [known.identity, *(hidden or [])]), *known.annotators]
     rows = ReviewRows(keys, labels, fetch, outside, hidden, images)
     if task.kind == "votes":
         rows = replace(rows, votes=lambda row: votes_on(task.y, row))
@@ -75,9 +74,8 @@ def open_session(
 
 def majority_of(votes: Votes) -> Any:
     """Return the most frequent answer on each row, as in the report; None without any."""
-    codes, _ = most_frequent(votes.tally)
     found = np.array([*votes.classes.tolist(), None], dtype=object)
-    return found[codes]
+    return found[most_frequent(votes.tally)[0]]
 
 
 def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:

@@ -71,10 +71,6 @@ class Task:
         assert self.checked is not None and self.y_true is not None
         return replace(self.checked, y_true=np.asarray(self.y_true, dtype=object))
 
-    def notes_with(self, others: list[str]) -> list[str]:
-        """Return its notes and others, without duplicates."""
-        return list(dict.fromkeys([*self.notes, *others]))
-
 
 @dataclass(frozen=True)
 class Plan:
