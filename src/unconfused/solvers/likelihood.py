@@ -293,20 +293,21 @@ class _Objective:
         """Return the objective and its gradient."""
         measured = self.measure(weights, self.matrix)
         penalty, slope = _ridge(weights, self._settings.l2, self._engine.intercept)
-        return float(measured.loss / self.total + penalty), measured.gradient / self.total + slope
+        slope += measured.gradient / self.total
+        return float(measured.loss / self.total + penalty), slope
 
 
 def _ridge(weights: FloatArray, l2: float, intercept: bool) -> tuple[float, FloatArray]:
     """Return the penalty and its gradient; with two classes it is on their difference."""
-    slope = np.zeros_like(weights)
-    features = slice(None, -1) if intercept else slice(None)
+    penalised = weights[:, :-1] if intercept else weights
     if len(weights) == 2:
-        difference = weights[1, features] - weights[0, features]
-        slope[1, features], slope[0, features] = l2 * difference, -l2 * difference
-        return l2 / 2 * float(difference @ difference), slope
-    slope[:, features] = l2 * weights[:, features]
-    penalised = weights[:, features]
-    return l2 / 2 * float(np.einsum("qj,qj->", penalised, penalised)), slope
+        difference = penalised[1] - penalised[0]
+        square, slope = float(difference @ difference), l2 * (weights - weights[::-1])
+    else:
+        square, slope = float(np.einsum("qj,qj->", penalised, penalised)), l2 * weights
+    if intercept:
+        slope[:, -1] = 0.0
+    return l2 / 2 * square, slope
 
 
 def start_at_scaled_means(
