@@ -55,10 +55,10 @@ def test_an_error_in_any_thread_is_raised(three, place):
 
 
 def test_nobody_works_on_after_an_interrupt(three):
-    working, begun = [], threading.Event()
+    main, working, begun = threading.get_ident(), [], threading.Event()
 
     def work(item):
-        if item == 0:
+        if threading.get_ident() == main:
             begun.wait(5)
             raise KeyboardInterrupt
         begun.set()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -52,13 +53,13 @@ WORTH_A_THREAD = 200_000
 
 
 class RowThreads:
-    """Runs loops over rows in a thread pool."""
+    """Runs loops over rows in a thread pool; the calling thread does its share."""
 
     def __init__(self, n_threads: int, rows: Rows) -> None:
         worth = max(1, rows.n_entries // WORTH_A_THREAD)
         self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
         self._n_rows, self._brings_threads = rows.n_rows, rows.brings_threads
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def pieces(self, n_pieces: int | None = None, multiple_of: int = 1) -> list[tuple[int, int]]:
         """Split the rows into chunks of about equal size, by default one per thread."""
@@ -76,19 +77,35 @@ class RowThreads:
         pieces = [(0, self._n_rows)] if self._brings_threads else self.pieces()
         return reduce(add, self.each(measure, pieces))
 
-    def each(self, work: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return ``work(*item)`` of every item, in order."""
-        if self._pool is None or len(items) < 2:
-            return [work(*item) for item in items]
-        futures = [self._pool.submit(work, *item) for item in items]
+    def each(self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Return ``work(*item)`` of every item, in order; a thread that is free takes the next."""
+        waiting = deque(enumerate(items))
+        found: list[Any] = [None] * len(waiting)
+
+        def take() -> None:
+            while waiting:
+                try:
+                    place, item = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                found[place] = work(*item)
+
+        n_helpers = min(self.n_threads, len(waiting)) - 1
+        if self._pool is None or n_helpers < 1:
+            take()
+            return found
+        futures = [self._pool.submit(take) for _ in range(n_helpers)]
         try:
-            return [future.result() for future in futures]
+            take()
+            wait(futures)
         except BaseException:
-            # No thread may still be writing when this ends, not even after an interrupt.
-            for future in futures:
-                future.cancel()
+            # No helper may still be writing when this returns, not even after an interrupt.
+            waiting.clear()
             wait(futures)
             raise
+        for future in futures:
+            future.result()
+        return found
 
 
 class LocalEngine:
