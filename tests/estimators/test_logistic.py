@@ -422,3 +422,23 @@ def test_scores_too_many_to_hold_are_not_held(monkeypatch):
         models.append(model.fit(problem.X, problem.y, y_true=y_true))
     assert held[0] is not None and held[-1] is None
     np.testing.assert_allclose(models[0].confusion_, models[1].confusion_, atol=1e-4)
+
+
+def test_a_refined_matrix_that_trusted_rows_contradict_is_not_published():
+    # No linear model fits these classes: refined, C would explain its mistakes by wrong labels.
+    rng = np.random.RandomState(2)
+    X = rng.randn(1500, 2)
+    truth = np.digitize(np.hypot(*X.T), [1.2, 2.0])
+    y = noise.corrupt_labels(truth, noise.symmetric(3, 0.28), random_state=0)
+    checked = np.where(rng.rand(1500) < 0.15, truth, np.nan)
+    settings = {"l2": 1e-2, "relabel": 0, "noisy_weight": 1.0}
+    weak, usual = (
+        UnconfusedLogisticRegression(prior_strength=strength, **settings).fit(X, y, y_true=checked)
+        for strength in (0.01, 1.0)
+    )
+    assert np.diag(weak._state.matrix).min() < 0.57
+    assert np.diag(weak.confusion_).min() > 0.6
+    np.testing.assert_array_equal(usual.confusion_, usual._state.matrix)
+    posterior = weak.label_posterior(X, y)
+    expected = 1500 - posterior[np.arange(1500), y].sum()
+    assert abs(expected - np.sum(y != truth)) < 100

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from unconfused._matrix_labels import differs_from
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.estimators._arrays import blas_threads_for, n_entries, rows_at
@@ -114,7 +115,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
     ----------
     classes_ : (Q,), sorted
     coef_, intercept_ : weights as in scikit-learn's LogisticRegression, after calibration
-    confusion_ : (Q, S), the matrix in use, refined or not, in the order of `classes_`
+    confusion_ : (Q, S), the confusion matrix, in the order of `classes_`: as refined, unless the
+        trusted rows contradict that; then as counted on them
     labels_ : (S,), the labels of the columns of `confusion_`, only if they are not the classes
     guessed_confusion_ : ConfusionEstimate, only if the matrix was estimated from noisy labels alone
         (``confusion="auto"``). It is a guess: check rows by hand before relying on it
@@ -294,7 +296,10 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             weights[:, places] = state.weights
             state.weights = weights
         self._pair_counts = data.pair_counts()
-        self._publish(whole, state)
+        matrix, known = state.matrix, choice.known
+        if known.source == "trusted" and differs_from(self._pair_counts, matrix):
+            matrix = known.matrix  # the refined one explains mistakes of the model, too
+        self._publish(whole, state, matrix)
         return self
 
     def _fit_votes(self, X: Any, y: Any, y_true: Any, sample_weight: Any) -> Self:
@@ -306,14 +311,14 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
             )
         with blas_threads_for(X):
             X, state = fit_model_to_votes(self, X, y, y_true, sample_weight)
-        self._publish(X, state)
+        self._publish(X, state, state.matrix)
         return self
 
-    def _publish(self, X: Rows, state: LikelihoodState) -> None:
+    def _publish(self, X: Rows, state: LikelihoodState, matrix: FloatArray) -> None:
         if state.posterior is None:  # interrupted before anything was measured
             raise KeyboardInterrupt
         self._state = state
-        self.confusion_, self.n_iter_ = state.matrix, state.n_iter
+        self.confusion_, self.n_iter_ = matrix, state.n_iter
         self.noise_depends_on_rows_ = state.noise_depends_on_rows
         self.history_ = {"objective": np.array(state.objective)}
         self.relabel_ = len(state.relabelled)
