@@ -101,14 +101,14 @@ class DenseRows:
 
 
 class QuantizedRows(NamedTuple):
-    """Rows rounded to multiples of a scale of their column, which are read in half the time."""
+    """Rows rounded to multiples of a scale of their column: half the bytes of float32 rows."""
 
     stored: tuple[Any, ...]
     """The multiples, as the compiled loops expect rows."""
 
     scales: FloatArray
     error: float
-    """Largest distance of a row from its rounded one."""
+    """Bound on the distance of any row from its rounded one."""
 
 
 class SparseRows:
