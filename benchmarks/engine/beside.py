@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parents[1]
 SETS = ["dense", "sparse", "letter", "classes250", "classes1000", "likelihood"]
 
 
-def make_problem(name: str) -> tuple[Any, ...]:
+def make_problem(name: str, double: bool) -> tuple[Any, ...]:
     """Return rows, labels, confusion and intercept of one of `SETS`."""
     from engine.data import dense, named
 
@@ -31,7 +31,8 @@ def make_problem(name: str) -> tuple[Any, ...]:
         problem = dense(30_000, n_columns=100, n_classes=int(name.removeprefix("classes")))
     else:
         problem = named(HERE / "results")["dense" if name == "likelihood" else name]()
-    return problem.X, problem.y, problem.confusion, problem.intercept
+    X = problem.X.astype(np.float64) if double else problem.X
+    return X, problem.y, problem.confusion, problem.intercept
 
 
 def make_fit(name: str, updates: int, n_jobs: int) -> Any:
@@ -104,6 +105,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--n-jobs", type=int, default=-1)
+    parser.add_argument("--double", action="store_true", help="rows in double precision")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -111,7 +113,7 @@ def main() -> None:
         return
     for name in options.only:
         trees = {"other": options.other.resolve(), "here": HERE.parent}
-        problem = make_problem(name)
+        problem = make_problem(name, options.double)
         processes = {who: start(tree, name, problem, options) for who, tree in trees.items()}
         times: dict[str, list[tuple[float, float, float]]] = {who: [] for who in trees}
         for turn in range(options.repeats + 1):

@@ -122,6 +122,15 @@ def test_quantized_columns_of_any_size(seed, dtype, scale):
     follow(assignments, engine, full_rows(X, True), rng.randn(Q, d + 1) / scale, moves, 0.0)
 
 
+def test_columns_whose_scale_has_no_inverse_are_not_quantized():
+    X = np.random.RandomState(0).randn(50, 40)
+    X[:, 3] *= 1e-305
+    engine = LocalEngine(X, np.zeros(50, dtype=np.intp), 1)
+    assert engine.rows.quantized(engine.in_threads, np.inf) is None
+    X[:, 3] = 0.0
+    assert engine.rows.quantized(engine.in_threads, np.inf) is not None
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_are_quantized_once_they_were_read_often(dtype, tmp_path):
     X = np.random.RandomState(0).randn(4000, 100).astype(dtype)

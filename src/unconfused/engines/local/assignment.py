@@ -164,9 +164,6 @@ class RowAssignment:
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
         self._score_with(engine.rows.stored, own)
-        """Relative difference below which scores are too close to call: it bounds the rounding of
-        two scores, of storing them in single precision, and of the slack."""
-
         self._squared_norms = np.zeros(n_classes)
         self._at_zero = np.ones(n_classes, dtype=bool)
         """Classes whose weights are still 0: all tied, so the lowest represents them."""
@@ -184,12 +181,18 @@ class RowAssignment:
         """Memory for quantized rows, in bytes."""
 
     def _score_with(self, rows: Any, own: Any, scales: Any = 1.0, error: float = 0.0) -> None:
-        """Decide classes by these rows, whose columns have to be multiplied by the scales."""
+        """Decide classes by these rows, in arithmetic of type `own`.
+
+        Their columns have to be multiplied by the scales; then no row is further than `error` from
+        the original.
+        """
         self._rows, self._scales, self._error = rows, scales, error
         self._own_weights = (self._weights * scales).astype(own)
         self._own_constants = self._constants.astype(own)
         sums = (self._engine.rows.longest + 3) * np.finfo(own).eps
         self._closeness = float(sums + 6 * SINGLE)
+        """Relative difference below which scores are too close to call: it bounds the rounding of
+        two scores, of storing them in single precision, and of the slack."""
 
     def restart(self, weights: FloatArray) -> None:
         """Assign all rows by these weights, (Q, features)."""
@@ -227,7 +230,8 @@ class RowAssignment:
         self._drift.add(steps, direction)
         self._moved_at[movers] = self._drift.now
         self._leave_zero(movers)
-        # Kept scores are as far off as weights were long, which may have become shorter since.
+        # Rounding grows with the length of the weights. They may have been longer when a row was
+        # scored, but by no more than their distance: hence a share of it.
         drift = self._drift.distances(self._closeness, 4.0 * TIE * self._longest)
         if not self._skip:
             drift.fill(np.inf)

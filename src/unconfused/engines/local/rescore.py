@@ -1,8 +1,9 @@
 """Compiled loops that assign rows to their best class, rescoring only rows that may change.
 
-Scores are kept in single precision, and computed in it if the rows are float32. That decides the
-best class of nearly all rows. Rows too close to call, by a bound on all rounding errors, are scored
-again in double precision, so every assignment is that of the double-precision scores.
+Scores are kept in single precision, and computed in it if the rows are float32 or quantized. That
+decides the best class of nearly all rows. Rows too close to call, by a bound on all rounding errors
+and on those of quantized rows, are scored again in double precision by the original rows, so every
+assignment is that of these scores.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class RowState(NamedTuple):
     """Best class."""
 
     slack: Any
-    """How far the weights may drift before its best class could change."""
+    """How far the weights may drift before its best class could change: its lead less all errors,
+    per unit of its norm."""
 
     slot: Any
     """Time of its last rescoring: a slot of `WeightDrift`."""
@@ -79,7 +81,7 @@ class Limits(NamedTuple):
     """Difference, per unit of row norm, below which single precision is too close to call."""
 
     error: float
-    """How much of any difference between scores may come from quantized rows."""
+    """How much of any difference between scores may come from quantized rows; else 0."""
 
     tie: float
     """Difference, per unit of row norm, below which double-precision scores are tied."""

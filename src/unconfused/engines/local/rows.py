@@ -44,6 +44,9 @@ itself, and more hints slow it down: by a fifth on Letter, while short rows gain
 SHORT_ROW_BYTES = 256
 """Rows with fewer bytes are not quantized: they are few cache lines in any case."""
 
+SMALLEST_SCALE = 1e-300
+"""Smallest scale of a column: the inverses of smaller ones overflow."""
+
 ROUNDED = 0.5 + 1e-6
 """Largest rounding error of a quantized entry, as a multiple of its scale."""
 
@@ -88,27 +91,34 @@ class DenseRows:
         return mapped_copy(self, change)
 
     def quantized(self, in_threads: RowThreads, most_bytes: float) -> QuantizedRows | None:
-        """Return a copy in two bytes per entry; None for short rows, rows on disk, and too many."""
+        """Return a copy in two bytes per entry, which is read faster than the rows.
+
+        With it, fits to rows in double precision take half the time; in single precision, 1.0 to
+        0.75 of it (200,000 x 200, and Letter with 1,600 features). None for short rows, rows on
+        disk, too many rows, and columns of numbers without an inverse.
+        """
         X, blocks = self._X, in_threads.pieces()
         short = X.itemsize * self.n_columns < SHORT_ROW_BYTES
         if short or isinstance(X, np.memmap) or 2 * X.size > most_bytes:
             return None
         largest = in_threads.each(lambda start, stop: largest_entries(X, start, stop), blocks)
         scales = np.max(largest, axis=0) / np.iinfo(np.int16).max
+        if np.any((scales > 0.0) & (scales < SMALLEST_SCALE)):
+            return None
         copy = np.empty(X.shape, dtype=np.int16)
         in_threads.each(lambda start, stop: quantize(X, scales, start, stop, copy), blocks)
         return QuantizedRows((copy,), scales, float(np.linalg.norm(scales)) * ROUNDED)
 
 
 class QuantizedRows(NamedTuple):
-    """Rows rounded to multiples of a scale of their column, which are read in half the time."""
+    """Rows rounded to multiples of a scale of their column: half the bytes of float32 rows."""
 
     stored: tuple[Any, ...]
     """The multiples, as the compiled loops expect rows."""
 
     scales: FloatArray
     error: float
-    """Largest distance of a row from its rounded one."""
+    """Bound on the distance of any row from its rounded one."""
 
 
 class SparseRows:
