@@ -126,7 +126,8 @@ def mira_loop(
     steps[target] += 1.0
     descending = np.sort(steps)[::-1]
     candidates = (np.cumsum(descending) - 1.0) / np.arange(1, len(steps) + 1)
-    level = candidates[max(np.count_nonzero(descending > candidates), 1) - 1]
+    n_above = int(np.count_nonzero(descending > candidates))
+    level = candidates[max(n_above, 1) - 1]
     steps[:] = -np.maximum(steps - level, 0.0)
     steps[target] += 1.0
 
