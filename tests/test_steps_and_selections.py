@@ -84,6 +84,27 @@ def test_mira_solves_its_problem(seed):
     np.testing.assert_allclose(found, best.x, atol=1e-5)
 
 
+@pytest.mark.parametrize("excess", [1e20, np.inf])
+def test_mira_steps_by_one_at_most_on_tiny_vectors(excess):
+    scores = np.array([excess, 0.0, 5.0])
+    if np.isfinite(excess):
+        assert STEPS["mira"](scores, 1, 0, 1e-3).tolist() == [-1, 1, 0]
+    else:  # what overflows is refused elsewhere: compiled, an empty list must not be indexed
+        with np.errstate(invalid="ignore"):
+            STEPS["mira"](scores, 1, 0, 1e-3)
+
+
+def test_mira_learns_online_from_rows_of_very_different_lengths():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X @ rng.normal(size=(3, 3))).argmax(axis=1)
+    X[::7] *= 1e-20
+    y[::7] = rng.integers(3, size=len(y[::7]))
+    model = UltraconservativeClassifier(step="mira", fit_intercept=False, max_iter=20)
+    model.set_params(random_state=0).fit(X, y)
+    assert np.abs(model.coef_).max() < 100 and model.score(X, y) > 0.8
+
+
 def test_the_perceptron_steps_down_elsewhere_when_the_predicted_class_made_no_error():
     steps = STEPS["perceptron"](np.array([0.0, 1.0, 2.0, 3.0]), 1, 0, 1.0)
     assert steps.tolist() == [0, 1, 0, -1]

@@ -113,19 +113,21 @@ def mira_loop(
     the simplex. If all scores are tied the optimum is 0 and no algorithm could start from W = 0, so
     the uniform rule is used instead.
     """
-    # Relative to the target's score: the projection is invariant to a common shift.
-    steps[:] = scores - scores[target]
-    if steps.max() <= 0.0 or squared_norm <= 0.0:
-        steps[:] = np.where(steps >= 0.0, 1.0, 0.0)
+    # Relative to the highest score: the projection is invariant to a common shift, and the highest
+    # entry must stay above itself less 1 even if the vector is tiny.
+    steps[:] = scores - scores.max()
+    if steps[target] >= 0.0 or squared_norm <= 0.0:
+        steps[:] = np.where(scores >= scores[target], 1.0, 0.0)
         steps[target] = 0.0
         steps /= -steps.sum()
         steps[target] = 1.0
         return
     steps /= squared_norm
-    steps[target] = 1.0
+    steps[target] += 1.0
     descending = np.sort(steps)[::-1]
     candidates = (np.cumsum(descending) - 1.0) / np.arange(1, len(steps) + 1)
-    level = candidates[np.flatnonzero(descending > candidates)[-1]]
+    n_above = int(np.count_nonzero(descending > candidates))
+    level = candidates[max(n_above, 1) - 1]
     steps[:] = -np.maximum(steps - level, 0.0)
     steps[target] += 1.0
 

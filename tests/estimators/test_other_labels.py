@@ -136,6 +136,16 @@ def test_trusted_rows_and_weights_go_with_it(learner, rows):
     learner.set_params(confusion=None)
 
 
+@pytest.mark.filterwarnings("ignore::unconfused.ConfusionWarning")
+def test_uma_is_averaged_with_models_of_the_trusted_rows(rows):
+    X, truth = rows
+    X = X + 2.5 * np.random.default_rng(0).normal(size=X.shape)  # or simpler models are not tried
+    seen = noise.corrupt_labels(truth, UNSURE, random_state=1)
+    known = np.where(np.arange(len(truth)) % 8 == 0, truth, None)
+    clf = UMAClassifier(UNSURE).fit(X, seen, known)
+    assert clf.confusion_.shape == (3, 4) and clf.score(X, truth) > 0.6
+
+
 def test_an_array_needs_classes_and_every_label(rows):
     X, truth = rows
     seen = noise.corrupt_labels(truth, UNSURE, random_state=1)

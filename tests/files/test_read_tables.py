@@ -189,6 +189,8 @@ def test_rows_without_names(tmp_path):
         assert found.y.tolist() == [2, -1] and found.y.dtype.kind == "i"
     np.savez(tmp_path / "t.npz", X=np.eye(3), y=np.array(["a", "b", "a"]))
     assert read_table(tmp_path / "t.npz").y.tolist() == ["a", "b", "a"]
+    np.savez(tmp_path / "f.npz", X=np.eye(3, dtype=np.float32), y=np.arange(3))
+    assert read_table(tmp_path / "f.npz").X.dtype == np.float32
     sparse.save_npz(tmp_path / "s.npz", sparse.csc_matrix(np.eye(3)))
     found = read_table(tmp_path / "s.npz")
     assert found.X.format == "csr" and found.y is None

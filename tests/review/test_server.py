@@ -146,6 +146,23 @@ def test_rows_are_asked_about_before_there_are_reasons(folder, monkeypatch):
     assert len(after["why"]) == len(before["why"]) + 1 and "size" in after["why"][-1]
 
 
+def test_reasons_stay_while_the_model_is_fitted_again(folder, monkeypatch):
+    (folder / "again.csv").unlink(missing_ok=True)
+    session = animals_session(folder, "again.csv", by="suspicion")
+    first = session.judged
+
+    def fail(*args, **settings):
+        raise ValueError("too few rows")
+
+    monkeypatch.setattr(reviewing, "fit_checked", fail)
+    monkeypatch.setattr("unconfused.review.serve.session.BATCH", 1)
+    page = session.ask("a")
+    after = session.answer("a", page["row"], "label", page["suggested"])
+    assert session.judged.ranking is not first.ranking, "rows are ranked by new models"
+    assert session.judged.model is first.model and "size" in after["why"][-1]
+    assert "too few rows" in after["progress"]["notes"][-1]
+
+
 def test_images_come_from_the_folder_only(folder, session):
     rows = session.rows
     outside = folder.parent / "outside.png"

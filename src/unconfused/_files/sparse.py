@@ -18,7 +18,7 @@ SPARSE_PARTS = {"format", "data", "shape"}
 
 MOST_FEATURES = 2**31 - 1
 
-LARGEST = 1e150
+LARGEST = np.float64(1e150)  # not rounded to the type of the rows, where it is infinite
 """Larger numbers have squares that overflow."""
 
 

@@ -137,7 +137,9 @@ def test_rows_are_quantized_once_they_were_read_often(dtype, tmp_path):
     on_disk = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=X.shape)
     on_disk[:] = X
     codes, W = np.zeros(len(X), dtype=np.intp), np.random.RandomState(1).randn(12, 101)
-    for rows_used, expected in ((X, np.int16), (X[:, :20].copy(), dtype), (on_disk, dtype)):
+    view = np.asarray(on_disk)  # as estimators pass them on
+    cases = (X, np.int16), (X[:, :20].copy(), dtype), (on_disk, dtype), (view, dtype)
+    for rows_used, expected in cases:
         engine = LocalEngine(rows_used, codes, 1)
         own = RowAssignment(engine, 12, 0.0)
         own.restart(W[:, : engine.n_features])

@@ -99,7 +99,7 @@ class DenseRows:
         """
         X, blocks = self._X, in_threads.pieces()
         short = X.itemsize * self.n_columns < SHORT_ROW_BYTES
-        if short or isinstance(X, np.memmap) or 2 * X.size > most_bytes:
+        if short or is_on_disk(X) or 2 * X.size > most_bytes:
             return None
         largest = in_threads.each(lambda start, stop: largest_entries(X, start, stop), blocks)
         scales = np.max(largest, axis=0) / np.iinfo(np.int16).max
@@ -170,13 +170,22 @@ def wrap_rows(X: Any) -> Rows:
     return SparseRows(X) if sparse.issparse(X) else DenseRows(X)
 
 
+def is_on_disk(array: Any) -> bool:
+    """Return whether an array is memory-mapped, or a view of one that is: checks make views."""
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return True
+        array = getattr(array, "base", None)
+    return False
+
+
 def mapped_copy(rows: Rows, change: RowMap) -> Any:
     """Return changed copies of the rows as an array of their type.
 
     Copies of memory-mapped rows are in a temporary file, deleted when they are no longer used.
     """
     shape = (rows.n_rows, rows.n_columns)
-    if isinstance(rows.stored[0], np.memmap):
+    if is_on_disk(rows.stored[0]):
         with TemporaryFile() as file:  # the mapping outlives the handle
             mapped: Any = np.memmap(file, dtype=rows.dtype, shape=shape)
     else:

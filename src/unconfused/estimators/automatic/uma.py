@@ -81,7 +81,8 @@ def averaged_with_simple(
     judged = rows is not None and rows.enough(rows.truth, FEWEST_TRUTHS) and rows.truths_show(prior)
     if rows is None or not judged or state.stopped == INTERRUPTED:
         return fit.weights(state)
-    right = Unmixing(np.eye(len(prior)), trusted=True)
+    # Codes of truths come after those of the labels, however many there are.
+    right = Unmixing(np.eye(*unmixing.matrix.shape), trusted=True)
 
     def through_matrix(held: BoolArray | None) -> FloatArray:
         return fit.weights(state) if held is None else fit.without(held, data, unmixing)

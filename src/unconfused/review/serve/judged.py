@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,12 @@ class Judged:
     ranking: FloatArray
     alone: FloatArray
     matrix: FloatArray | None = None
+
+    def with_reasons_of(self, before: Judged) -> Judged:
+        """Return it with the model of earlier judgements of the same classes, if it has none."""
+        if self.model is None and np.array_equal(self.classes_, before.classes_):
+            return replace(self, model=before.model)
+        return self
 
     @property
     def classes(self) -> list[str]:

@@ -242,9 +242,9 @@ class Session:
                 with self._lock:
                     if judged.ranking is not self.judged.ranking:
                         self._queue = []
-                    self.judged, self._trouble = judged, []
+                    self.judged, self._trouble = judged.with_reasons_of(self.judged), []
         except Exception as error:  # the review goes on with the model it has
-            self._trouble = [f"The last fit failed, and rows are ranked by the one before: {error}"]
+            self._trouble = [f"The last fit failed, and the page shows the one before: {error}"]
         finally:
             self._fitting = False
 
