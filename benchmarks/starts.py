@@ -32,8 +32,7 @@ from unconfused import (
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
 from unconfused.solvers.discriminant import fit_discriminant
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
-from unconfused.solvers.starts import start_at_scaled_means
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState, start_at_scaled_means
 
 SETS = ["digits", "nystroem", "letter", "reuters", "unequal"]
 

@@ -120,7 +120,7 @@ def test_kinds_of_labels_survive(labels):
         ((["a", 1],), {}, "mixes labels of different types"),
         ((np.array(["a", 1], dtype=object),), {}, "mixes labels of different types"),
         ((["a", "b"], [0, 1]), {}, "different types"),
-        ((["a", "b"], ["a"]), {}, "y_true has 1 labels but y has 2"),
+        ((["a", "b"], ["a"]), {}, "y has 2 rows but y_true has 1"),
         ((["a", "b"],), {"classes": ["a", "c"]}, "outside the classes: 'b'"),
         ((["a", "b"],), {"classes": [0, 1]}, "different types"),
         ((["a", "b"],), {"classes": ["a", "a", "b"]}, "repeat a class"),

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from unconfused import ConfusionWarning, UMAClassifier, confusion, noise
-from unconfused._matrix import Unmixing, check_confusion, make_unmixing
-from unconfused._matrix_labels import align_confusion, aligned_counts
+from unconfused._matrix import Unmixing, make_unmixing
+from unconfused._matrix_labels import align_confusion, aligned_counts, check_confusion
 
 C = np.array([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]])
 CLASSES = np.array(["a", "b", "c"])

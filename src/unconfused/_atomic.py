@@ -5,22 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import platform
-import re
 import secrets
 import stat
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 """Errors of the target folder or disk, not of what is written."""
-
-HOST = f"{zlib.crc32(platform.node().encode()):08x}"
-"""This machine in the names of scratch files: a folder may be shared with others."""
-
-SCRATCH = re.compile(rf"\.unconfused-{HOST}-(\d+)-[0-9a-f]{{16}}\.tmp")
-"""Names of scratch files of this machine, with the process that writes them."""
 
 
 @contextlib.contextmanager
@@ -28,8 +19,8 @@ def whole_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     """Yield a scratch file to write; when the block ends well, it takes the place of `path`.
 
     Readers never see an incomplete file: the scratch file, in the same folder, is flushed to the
-    disk and then renamed. It is removed if the block fails or is interrupted, and those of killed
-    processes by the next one that writes there. A replaced file keeps its permissions.
+    disk and then renamed. It is removed if the block fails or is interrupted. A replaced file keeps
+    its permissions.
 
     Parameters
     ----------
@@ -108,9 +99,7 @@ def refuse_folder(target: Path) -> None:
 
 def _scratch(target: Path) -> Path:
     """Make an empty file in the folder where a file is to be."""
-    _remove_stale(target.parent)
-    name = f".unconfused-{HOST}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
-    scratch = target.with_name(name)
+    scratch = target.with_name(f".unconfused-{secrets.token_hex(8)}.tmp")
     try:
         # Made here, not by the writer: so the name is ours alone, with the usual permissions.
         scratch.touch(exist_ok=False)
@@ -122,27 +111,6 @@ def _scratch(target: Path) -> Path:
             f"Cannot write into {target.parent} ({error.strerror}); choose another place."
         ) from None
     return scratch
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove scratch files of processes of this machine that have ended."""
-    with contextlib.suppress(OSError):  # a folder that cannot be read has said so, or will
-        for name in os.listdir(folder):
-            found = SCRATCH.fullmatch(name)
-            if found and not _is_alive(int(found[1])):
-                (folder / name).unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":  # there the question itself could end it
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # someone else's
-        return True
-    return True
 
 
 def _flush(path: Path) -> None:

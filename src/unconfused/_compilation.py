@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
 Writer = TypeVar("Writer", bound=Callable[..., Any])
@@ -32,8 +32,8 @@ def compiled(function: Any, **options: Any) -> Any:
         return loop
     try:
         loop._cache = _LoopCache(function)
-    except (RuntimeError, OSError) as error:  # no writable cache folder
-        loop._cache = _NoCache(error)
+    except (RuntimeError, OSError) as error:  # not cached then
+        _tell("there is no folder to write to", error)
     return loop
 
 
@@ -74,17 +74,6 @@ class _LoopCache(FunctionCache):
             super().save_overload(sig, data)
         except Exception as error:
             _tell(f"{self._cache_path} cannot be written to", error)
-
-
-class _NoCache(NullCache):
-    """Cache that stores nothing, and warns on the first attempt to."""
-
-    def __init__(self, reason: Exception) -> None:
-        self._reason = reason
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Warn that nothing is cached."""
-        _tell("there is no folder to write to", self._reason)
 
 
 class _KeyedFile(IndexDataCacheFile):

@@ -179,8 +179,7 @@ def encode_labels(
         truth, truth_missing = observed, np.ones(len(observed), dtype=bool)
     else:
         truth, truth_missing = split_missing(y_true, "y_true", missing_label)
-        if len(truth) != len(observed):
-            raise ValueError(f"y_true has {len(truth)} labels but y has {len(observed)}.")
+        refuse_other_length(len(observed), len(truth), "y", "y_true")
         if automatic:
             truth_missing |= _minus_one(truth, truth_missing, named, shown)
     true_shown = distinct(present(truth, truth_missing))
@@ -203,6 +202,12 @@ def encode_complete(labels: ArrayLike, classes: ArrayLike | None, name: str) -> 
     return encoded
 
 
+def refuse_other_length(n_rows: int, n_others: int, first: str = "X", second: str = "y") -> None:
+    """Raise if two things that belong together row by row are not equally long."""
+    if n_rows != n_others:
+        raise ValueError(f"{first} has {n_rows} rows but {second} has {n_others}.")
+
+
 def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_true") -> None:
     """Raise if pandas objects have one index in different orders: rows are matched by position."""
     one: Any = getattr(y, "index", None)
@@ -216,18 +221,6 @@ def refuse_other_order(y: Any, y_true: Any, first: str = "y", second: str = "y_t
             f"{first} and {second} have the same index in different orders, but rows are matched "
             f"by position. Pass {second}.loc[{first}.index]; or, if their positions do match, "
             f"{second}.to_numpy()."
-        )
-
-
-def refuse_swapped(labels: EncodedLabels, n_rows: FloatArray) -> None:
-    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
-    if np.any(labels.truth == MISSING):
-        return
-    shown, total = n_rows[labels.observed >= 0].sum(), n_rows.sum()
-    if 0 < 2 * shown < total:
-        raise ValueError(
-            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they look "
-            "swapped. y holds the observed labels, y_true the truth where it is known."
         )
 
 
@@ -267,8 +260,7 @@ def _encode_apart(
     seen = encode_labels(y, classes=labels, missing_label=missing_label)
     known = np.full(len(seen.observed), None) if y_true is None else y_true
     truth = encode_labels(known, classes=classes, missing_label=missing_label)
-    if len(truth.observed) != len(seen.observed):
-        raise ValueError(f"y_true has {len(truth.observed)} labels but y has {len(seen.observed)}.")
+    refuse_other_length(len(seen.observed), len(truth.observed), "y", "y_true")
     return EncodedLabels(truth.classes, seen.observed, truth.observed, seen.classes)
 
 

@@ -1,4 +1,4 @@
-"""Validation and inversion of the confusion matrix, the only module that knows its orientation.
+"""The algebra of the confusion matrix: its inversion, and what follows from it.
 
 ``C[t, k]`` is the probability that a row of true class ``t`` has label ``k``: rows are true
 classes, columns are observed labels, every row sums to 1. The paper uses the transpose.
@@ -6,21 +6,16 @@ classes, columns are observed labels, every row sums to 1. The paper uses the tr
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
-from scipy.sparse import issparse
 from scipy.special import ndtri
 
-from unconfused._typing import FloatArray, IntArray, Labels
-
-ROW_SUM_TOLERANCE = 1e-3
-"""Deviation of a row sum from 1 that is attributed to rounding and rescaled silently."""
+from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 
 SINGULAR_BEYOND = 1e10
 """Condition number from which C counts as singular in double precision."""
@@ -30,6 +25,13 @@ LOST = 0.2
 
 ILL_CONDITIONED_BEYOND = 100.0
 """Condition number from which a warning states the loss of precision."""
+
+LEVEL = 0.05
+"""Approximate chance that any region without mistakes is significant, and of each empty pair in one
+that is."""
+
+NO_ROWS = 1e-12
+"""Share of the rows below which a mass is rounding error."""
 
 
 class ConfusionWarning(UserWarning):
@@ -42,80 +44,6 @@ class GuessedConfusionWarning(ConfusionWarning):
 
 class LabelNoiseWarning(ConfusionWarning):
     """Warning that labels taken as right look noisy."""
-
-
-def check_confusion(
-    confusion: Any, n_classes: int | None = None, n_labels: int | None = None
-) -> FloatArray:
-    """Validate a confusion matrix; return it as float64 with rows that sum to 1.
-
-    It must be square, unless `n_labels` says how many columns it has.
-
-    Examples
-    --------
-    >>> check_confusion([[0.9, 0.1], [0.3, 0.7]])
-    array([[0.9, 0.1],
-           [0.3, 0.7]])
-    """
-    if issparse(confusion):
-        confusion = confusion.toarray()
-    try:
-        matrix = np.array(confusion, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The confusion matrix must hold numbers only ({error}).") from None
-    if n_labels is not None and matrix.shape != (n_classes, n_labels):
-        raise ValueError(
-            f"The confusion matrix has shape {matrix.shape}, but there are {n_classes} classes and "
-            f"{n_labels} labels. Name both with a DataFrame: the classes are its index, the labels "
-            "its columns."
-        )
-    if not matrix.ndim:
-        raise ValueError(
-            f"confusion is the number {matrix:g}, not a matrix. For evenly spread mistakes pass "
-            f"unconfused.noise.symmetric({n_classes or 'n_classes'}, {matrix:g})."
-        )
-    if n_labels is None and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
-        raise ValueError(
-            f"The confusion matrix must be square, one row and one column per class; it has "
-            f"shape {matrix.shape}."
-        )
-    if n_classes is not None and len(matrix) != n_classes:
-        raise ValueError(
-            f"The confusion matrix is {len(matrix)} x {len(matrix)} but there are {n_classes} "
-            "classes. If it covers classes the labels do not show, name all of them, in its "
-            "order, with `classes`."
-        )
-    if np.isnan(matrix).any() or np.isinf(matrix).any():
-        raise ValueError("The confusion matrix holds NaN or infinite entries; fill them in.")
-    if (matrix < 0).any():
-        raise ValueError(
-            f"The confusion matrix holds negative entries (smallest: {matrix.min():.3g}); they "
-            "must be probabilities."
-        )
-    return _with_rows_summing_to_one(matrix)
-
-
-def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
-    # Exact sums: with any order of the columns, a labelled matrix gives the same model.
-    rows, columns = np.array([math.fsum(row) for row in matrix]), matrix.sum(axis=0)
-    if np.all(np.abs(rows - 1) <= ROW_SUM_TOLERANCE):
-        return np.asarray(matrix / rows[:, np.newaxis])
-    if np.all(np.abs(columns - 1) <= ROW_SUM_TOLERANCE):
-        raise ValueError(
-            "The columns of the confusion matrix sum to 1, but its rows do not: transpose it. "
-            "Rows are true classes, columns are observed labels."
-        )
-    worst = int(np.argmax(np.abs(rows - 1)))
-    counts = (
-        " These look like counts or percentages: divide each row by its sum, or use "
-        "`unconfused.confusion.from_trusted` on the labels themselves."
-        if np.all(matrix % 1 == 0) or rows.min() > 2
-        else ""
-    )
-    raise ValueError(
-        "Each row of the confusion matrix must sum to 1 (the labels a true class is given); "
-        f"row {worst} sums to {rows[worst]:.4g}.{counts}"
-    )
 
 
 def dependent_classes(matrix: FloatArray, classes: Labels) -> list[Any]:
@@ -140,7 +68,7 @@ class Unmixing:
 
     Examples
     --------
-    >>> Unmixing(check_confusion([[0.9, 0.1], [0.3, 0.7]])).coefficients.round(2)
+    >>> Unmixing(np.array([[0.9, 0.1], [0.3, 0.7]])).coefficients.round(2)
     array([[ 1.17, -0.17],
            [-0.5 ,  1.5 ]])
     """
@@ -150,6 +78,9 @@ class Unmixing:
     trusted: bool = False
     counts: FloatArray | None = None
     """(true, observed) counts from which C was estimated; None if C is known."""
+
+    by_region: FloatArray | None = None
+    """(Q, S, Q), coefficients of every region (predicted class), if each has its own."""
 
     @property
     def n_classes(self) -> int:
@@ -184,11 +115,15 @@ class Unmixing:
     @property
     def coefficients_by_region(self) -> FloatArray:
         """Coefficients of every region, (Q, S, Q), or the same for all, (1, S, Q)."""
-        return self.coefficients[np.newaxis]
+        return self.coefficients[np.newaxis] if self.by_region is None else self.by_region
 
     def of_region(self, predicted: int) -> Unmixing:
         """Return the unmixing of the rows predicted to be of this class."""
-        return self
+        if self.by_region is None:
+            return self
+        region = replace(self, by_region=None)
+        vars(region)["coefficients"] = self.by_region[predicted]  # not the inverse
+        return region
 
     @cached_property
     def _chances(self) -> FloatArray:
@@ -254,6 +189,46 @@ class Unmixing:
         expected = self._chances @ inverse
         drawn = (inverse.T * (sources @ self._chances)) @ inverse
         return np.asarray(drawn - (expected.T * sources) @ expected)
+
+    def significant_pairs(self, counts: FloatArray, total: float) -> BoolArray:
+        """Return whether pairs (predicted p, truly q) hold more rows than label noise explains.
+
+        The mass of a pair is an unbiased estimate of how many rows predicted p are truly q. Its
+        standard error is that of the label noise given the rows, so with clean labels a single row
+        is significant. `counts` are those of the cells, (Q, S), `total` the weight of all rows, in
+        cells or not.
+
+        Where mistakes are spread over many pairs, none of these stands out of all Q (Q - 1). So
+        regions are tested first, for rows of any other class, at `LEVEL` over all Q regions; then
+        the pairs of significant regions, each at `LEVEL`.
+        """
+        masses, errors = self.masses(counts), self.mass_errors(counts)
+
+        def exceeds(mass: FloatArray, error: FloatArray, level: float) -> BoolArray:
+            threshold = float(-ndtri(level))
+            # A small number of wrong labels is nearly Poisson, not normal. The next term of the
+            # Cornish-Fisher expansion covers its tail, so that two in a small cell do not pass.
+            tail = np.where(error > 0, (threshold**2 - 1) / 6 * self.largest_noise, 0.0)
+            return np.asarray((mass > NO_ROWS * total) & (mass > threshold * error + tail))
+
+        wrong = counts.sum(axis=1) - np.diagonal(masses)
+        regions = exceeds(wrong, np.diagonal(errors), LEVEL / len(masses))
+        return regions[:, np.newaxis] & exceeds(masses, errors, LEVEL)
+
+    def pair_noise(
+        self, counts: FloatArray, squares: FloatArray, true: int, norm: float, total: float
+    ) -> tuple[float, float]:
+        """Return the noise norm of a pair, and its mass over the standard error of the mass.
+
+        The noise norm is the expected norm of the sampling error of the update vector. `counts` and
+        `squares`, (S,), are those of the region, `norm` that of the vector.
+        """
+        mass, error = float(self.masses(counts)[true]), float(self.mass_errors(counts)[true])
+        squared = float(squares @ self.coefficients[:, true] ** 2) / total**2
+        noise = max(squared - norm * norm / total, 0.0) ** 0.5
+        if mass <= NO_ROWS * total:
+            return noise, 0.0
+        return noise, mass / error if error > 0 else np.inf
 
     def prior(self, counts: FloatArray, *, warn: bool = True) -> FloatArray:
         """Return the estimated share of each true class, from counts per label code.

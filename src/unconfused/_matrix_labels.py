@@ -1,20 +1,98 @@
-"""Names of the rows and columns of a confusion matrix, its alignment, and counts that suit it."""
+"""Confusion matrices as users pass them: validation, names of rows and columns, alignment."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from unconfused._labels import sorted_classes
-from unconfused._matrix import check_confusion
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
+
+ROW_SUM_TOLERANCE = 1e-3
+"""Deviation of a row sum from 1 that is attributed to rounding and rescaled silently."""
 
 BEYOND_CHANCE = 6.0
 """Counts further than this from what C says, in standard deviations, were not made by C alone."""
 
 SHARE_OF_MISTAKES = 0.25
 """The difference matters only if it concerns this share of the mistakes that C predicts."""
+
+
+def check_confusion(
+    confusion: Any, n_classes: int | None = None, n_labels: int | None = None
+) -> FloatArray:
+    """Validate a confusion matrix; return it as float64 with rows that sum to 1.
+
+    It must be square, unless `n_labels` says how many columns it has.
+
+    Examples
+    --------
+    >>> check_confusion([[0.9, 0.1], [0.3, 0.7]])
+    array([[0.9, 0.1],
+           [0.3, 0.7]])
+    """
+    if issparse(confusion):
+        confusion = confusion.toarray()
+    try:
+        matrix = np.array(confusion, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The confusion matrix must hold numbers only ({error}).") from None
+    if n_labels is not None and matrix.shape != (n_classes, n_labels):
+        raise ValueError(
+            f"The confusion matrix has shape {matrix.shape}, but there are {n_classes} classes and "
+            f"{n_labels} labels. Name both with a DataFrame: the classes are its index, the labels "
+            "its columns."
+        )
+    if not matrix.ndim:
+        raise ValueError(
+            f"confusion is the number {matrix:g}, not a matrix. For evenly spread mistakes pass "
+            f"unconfused.noise.symmetric({n_classes or 'n_classes'}, {matrix:g})."
+        )
+    if n_labels is None and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
+        raise ValueError(
+            f"The confusion matrix must be square, one row and one column per class; it has "
+            f"shape {matrix.shape}."
+        )
+    if n_classes is not None and len(matrix) != n_classes:
+        raise ValueError(
+            f"The confusion matrix is {len(matrix)} x {len(matrix)} but there are {n_classes} "
+            "classes. If it covers classes the labels do not show, name all of them, in its "
+            "order, with `classes`."
+        )
+    if np.isnan(matrix).any() or np.isinf(matrix).any():
+        raise ValueError("The confusion matrix holds NaN or infinite entries; fill them in.")
+    if (matrix < 0).any():
+        raise ValueError(
+            f"The confusion matrix holds negative entries (smallest: {matrix.min():.3g}); they "
+            "must be probabilities."
+        )
+    return _with_rows_summing_to_one(matrix)
+
+
+def _with_rows_summing_to_one(matrix: FloatArray) -> FloatArray:
+    # Exact sums: with any order of the columns, a labelled matrix gives the same model.
+    rows, columns = np.array([math.fsum(row) for row in matrix]), matrix.sum(axis=0)
+    if np.all(np.abs(rows - 1) <= ROW_SUM_TOLERANCE):
+        return np.asarray(matrix / rows[:, np.newaxis])
+    if np.all(np.abs(columns - 1) <= ROW_SUM_TOLERANCE):
+        raise ValueError(
+            "The columns of the confusion matrix sum to 1, but its rows do not: transpose it. "
+            "Rows are true classes, columns are observed labels."
+        )
+    worst = int(np.argmax(np.abs(rows - 1)))
+    counts = (
+        " These look like counts or percentages: divide each row by its sum, or use "
+        "`unconfused.confusion.from_trusted` on the labels themselves."
+        if np.all(matrix % 1 == 0) or rows.min() > 2
+        else ""
+    )
+    raise ValueError(
+        "Each row of the confusion matrix must sum to 1 (the labels a true class is given); "
+        f"row {worst} sums to {rows[worst]:.4g}.{counts}"
+    )
 
 
 def own_labels(confusion: Any) -> tuple[Labels, Labels] | None:

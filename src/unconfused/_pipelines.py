@@ -10,7 +10,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from unconfused._labels import encode_labels
+from unconfused._labels import MISSING, encode_labels
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 
 
@@ -71,6 +71,15 @@ def seeded(estimator: Any, rng: np.random.RandomState) -> Any:
         if value is None and (key == "random_state" or key.endswith("__random_state"))
     )
     return copy.set_params(**{key: int(rng.randint(2**31 - 1)) for key in unset})
+
+
+def decoded(codes: IntArray, classes: Labels) -> Labels:
+    """Turn codes back into labels, None where missing."""
+    if np.all(codes != MISSING):
+        return np.asarray(classes[codes])
+    labels = classes.astype(object)[codes]
+    labels[codes == MISSING] = None
+    return np.asarray(labels)
 
 
 def predicted_codes(fitted: Any, X: Rows, classes: Labels) -> IntArray:

@@ -4,8 +4,8 @@ A rule takes the scores of one vector (a row, or UMA's z) and returns the multip
 add to the weights of each class: positive for the target class, negative for classes in the error
 set, those that scored at least as high.
 
-Each built-in rule is one plain loop over the classes. UMA runs it in Python; for the online learner
-it is compiled.
+Each built-in rule is one function of plain NumPy. UMA runs it in Python; for the online learner it
+is compiled.
 """
 
 from __future__ import annotations
@@ -69,27 +69,22 @@ def perceptron_loop(
     If the predicted class is not in the error set (possible for UMA's vectors, by sampling noise),
     the highest-scoring class other than the target takes its place.
     """
-    rival = predicted
     if predicted == target or scores[predicted] < scores[target]:
-        rival = -1
-        for r in range(len(scores)):
-            if r != target and (rival < 0 or scores[r] > scores[rival]):
-                rival = r
+        others = scores.copy()
+        others[target] = -np.inf
+        predicted = int(np.argmax(others))
     steps[:] = 0.0
     steps[target] = 1.0
-    steps[rival] = -1.0
+    steps[predicted] = -1.0
 
 
 def uniform_loop(
     scores: FloatArray, target: int, predicted: int, squared_norm: float, steps: FloatArray
 ) -> None:
     """Step +1 for the target and -1 divided equally over the error set."""
-    size = 0
-    for r in range(len(scores)):
-        if r != target and scores[r] >= scores[target]:
-            size += 1
-    for r in range(len(scores)):
-        steps[r] = -1.0 / size if r != target and scores[r] >= scores[target] else 0.0
+    steps[:] = np.where(scores >= scores[target], 1.0, 0.0)
+    steps[target] = 0.0
+    steps /= -steps.sum()
     steps[target] = 1.0
 
 
@@ -100,16 +95,11 @@ def proportional_loop(
 
     Without any excess (all scores tied) it is divided equally.
     """
-    total = 0.0
-    size = 0
-    for r in range(len(scores)):
-        if r != target and scores[r] >= scores[target]:
-            total += scores[r] - scores[target]
-            size += 1
-    for r in range(len(scores)):
-        steps[r] = 0.0
-        if r != target and scores[r] >= scores[target]:
-            steps[r] = -(scores[r] - scores[target]) / total if total > 0.0 else -1.0 / size
+    steps[:] = np.maximum(scores - scores[target], 0.0)
+    if not steps.any():
+        steps[:] = np.where(scores >= scores[target], 1.0, 0.0)
+        steps[target] = 0.0
+    steps /= -steps.sum()
     steps[target] = 1.0
 
 
@@ -123,32 +113,20 @@ def mira_loop(
     the simplex. If all scores are tied the optimum is 0 and no algorithm could start from W = 0, so
     the uniform rule is used instead.
     """
-    n_classes = len(scores)
-    total = 0.0
-    size = 0
-    for r in range(n_classes):
-        if r != target and scores[r] >= scores[target]:
-            total += scores[r] - scores[target]
-            size += 1
-    if total <= 0.0 or squared_norm <= 0.0:
-        for r in range(n_classes):
-            steps[r] = -1.0 / size if r != target and scores[r] >= scores[target] else 0.0
+    # Relative to the target's score: the projection is invariant to a common shift.
+    steps[:] = scores - scores[target]
+    if steps.max() <= 0.0 or squared_norm <= 0.0:
+        steps[:] = np.where(steps >= 0.0, 1.0, 0.0)
+        steps[target] = 0.0
+        steps /= -steps.sum()
         steps[target] = 1.0
         return
-    # Relative to the target's score: the projection is invariant to a common shift.
-    for r in range(n_classes):
-        steps[r] = (scores[r] - scores[target]) / squared_norm
+    steps /= squared_norm
     steps[target] = 1.0
-    level = 0.0
-    running = 0.0
     descending = np.sort(steps)[::-1]
-    for k in range(n_classes):
-        running += descending[k]
-        candidate = (running - 1.0) / (k + 1)
-        if descending[k] > candidate:
-            level = candidate
-    for r in range(n_classes):
-        steps[r] = -max(steps[r] - level, 0.0)
+    candidates = (np.cumsum(descending) - 1.0) / np.arange(1, len(steps) + 1)
+    level = candidates[np.flatnonzero(descending > candidates)[-1]]
+    steps[:] = -np.maximum(steps - level, 0.0)
     steps[target] += 1.0
 
 
@@ -160,10 +138,9 @@ def passive_aggressive_loop(
     Only the target and its highest-scoring rival move. The vector is scaled to norm 1 first, so
     that vectors of small mass can reach the margin; the aggressiveness is capped at 1.
     """
-    rival = -1
-    for r in range(len(scores)):
-        if r != target and (rival < 0 or scores[r] > scores[rival]):
-            rival = r
+    others = scores.copy()
+    others[target] = -np.inf
+    rival = np.argmax(others)
     steps[:] = 0.0
     if squared_norm <= 0.0:
         return
@@ -191,19 +168,17 @@ def copa_loop(
     steps[:] = 0.0
     if squared_norm <= 0.0:
         return
-    norm, n_classes = np.sqrt(squared_norm), len(scores)
-    mean = np.mean(scores)
-    for r in range(n_classes):
-        if r != target and scores[r] >= scores[target]:
-            excess = (scores[r] - mean) / norm + 1.0 / (n_classes - 1)
-            size = min(1.0, max(excess, 0.0)) / norm
-            steps[r] = -size
-            steps[target] += size
+    norm = np.sqrt(squared_norm)
+    losses = (scores - np.mean(scores)) / norm + 1.0 / (len(scores) - 1)
+    sizes = np.minimum(np.maximum(losses, 0.0), 1.0) / norm
+    steps[:] = np.where(scores >= scores[target], -sizes, 0.0)
+    steps[target] = 0.0
+    steps[target] = -steps.sum()
 
 
 @dataclass(frozen=True)
 class LoopStep:
-    """Step rule made of a plain loop, which the online sweep can compile."""
+    """Step rule made of a function of plain NumPy, which the online sweep can compile."""
 
     loop: StepLoop
 

@@ -13,7 +13,7 @@ except ImportError as error:
         "unconfused.torch needs PyTorch; see https://pytorch.org for how to install it."
     ) from error
 
-from unconfused._matrix import check_confusion
+from unconfused._matrix_labels import check_confusion
 
 __all__ = ["ConfusedCrossEntropy"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pets import pets, pets_csv, refused, succeed, succeed_json
+from pets import SETTINGS, pets, pets_csv, refused, succeed, succeed_json
 
 from unconfused._columns.row_hash import row_hashes
 from unconfused.review import Verdict, append_verdicts, match_verdicts, read_verdicts
@@ -30,12 +30,10 @@ def checked(tmp_path, monkeypatch):
 def test_labels_and_where_they_come_from(checked):
     frame, truth = checked
     wrong = (truth[:10] != frame["kind"][:10]).sum()
-    told = succeed_json("apply", "pets.csv", "v.csv", "--label", "kind", "-o", "out.csv",
-                        "--keep-original")  # fmt: skip
+    told = succeed_json("apply", "pets.csv", "v.csv", "--label", "kind", "-o", "out.csv")
     found = pd.read_csv("out.csv")
     assert (found["kind"][:10] == truth[:10]).all()
     assert (found["kind"][10:] == frame["kind"][10:]).all()
-    assert (found["label_before"] == frame["kind"]).all()
     source = found["label_source"]
     assert source[10:13].tolist() == ["conflict", "skipped", "given"]
     assert (source[:10] == np.where(truth[:10] == frame["kind"][:10], "confirmed",
@@ -44,6 +42,13 @@ def test_labels_and_where_they_come_from(checked):
     assert any("changed" in note for note in told["notes"])
     others = [name for name in frame.columns if name != "kind"]
     pd.testing.assert_frame_equal(found[others], frame[others])
+
+
+def test_where_labels_come_from_is_no_feature(checked):
+    succeed("apply", "pets.csv", "v.csv", "--label", "kind", "-o", "out.csv")
+    told = succeed_json("fit", "out.csv", "--label", "kind", "--ignore", "checked", *SETTINGS)
+    assert "coat" in told["columns"]["categories"]
+    assert "`apply` wrote it" in told["columns"]["left_out"]["label_source"]
 
 
 def test_applying_twice_and_reviewing_what_was_applied(checked):
@@ -59,7 +64,7 @@ def test_what_was_applied_is_no_sample_any_more(checked):
         Verdict(str(row), seen[row], frame["kind"][row], "label", truth[row], "random", 0.25)
         for row in range(60)
     ])  # fmt: skip
-    given = ("random.csv", "--label", "kind", "-o", "out.csv", "--keep-original")
+    given = ("random.csv", "--label", "kind", "-o", "out.csv")
     succeed("apply", "pets.csv", *given)
     rows = pd.read_csv("out.csv")
     found = match_verdicts(read_verdicts("random.csv"), rows, rows["kind"], leave_out=["kind"])

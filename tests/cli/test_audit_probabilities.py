@@ -32,6 +32,7 @@ def files(tmp_path):
     frame.to_parquet(tmp_path / "probs.parquet")
     np.save(tmp_path / "probs.npy", pred_probs)
     frame.iloc[:300].to_csv(tmp_path / "short.csv", index=False)
+    pd.concat([frame, frame[:1]]).to_csv(tmp_path / "long.csv", index=False)
     frame.assign(name="x").to_csv(tmp_path / "text.csv", index=False)
     return tmp_path, names[truth], names[y]
 
@@ -49,7 +50,8 @@ def test_every_format_ranks_the_wrong_labels(files, file):
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     rows = pd.read_csv(folder / "check.csv")
-    assert list(rows.columns) == ["row", "name", "label", "suggested", "probability_wrong"]
+    assert list(rows.columns) == ["row", "name", "label", "suggested", "suspicion"]
+    assert told["criterion"] == "self_confidence"
     assert len(rows) == told["rows"] == 399  # one row has no label
     wrong = truth != y
     first = rows["row"][: wrong.sum()].to_numpy()
@@ -59,7 +61,12 @@ def test_every_format_ranks_the_wrong_labels(files, file):
 
 @pytest.mark.parametrize(
     ("file", "message"),
-    [("short.csv", "same rows"), ("text.csv", "hold no numbers"), ("none.npy", "cannot be read")],
+    [
+        ("short.csv", "300 rows, but"),
+        ("long.csv", "401 rows, but"),
+        ("text.csv", "hold no numbers"),
+        ("none.npy", "cannot be read"),
+    ],
 )
 def test_files_that_do_not_fit_are_refused(files, file, message):
     result = run(files[0], file)

@@ -109,6 +109,8 @@ def test_marks_line_ends_and_quotes_of_other_programs():
         (("fit", "https://example.org/pets.csv", "-l", "kind"), "Download it first"),
         (("fit", "pets.csv", "-l", "kid"), "Did you mean 'kind'"),
         (("fit", "pets.csv", "-l", "kind", "-t", "cheked"), "Did you mean 'checked'"),
+        (("fit", "pets.csv", "-l", "KIND"), "Did you mean 'kind'"),
+        ((*FIT, "--learner", "trees", "--l2", "1"), "--l2 is the penalty"),
         (("fit", "pets.csv", "-l", "size"), "measurements"),
         (("fit", "pets.csv", "-l", "kind", "--text", "remarks"), "Did you mean 'remark'"),
         (("fit", "pets.csv", "-l", "kind", "--confusion", "none.csv"), "no file"),
@@ -152,6 +154,7 @@ def test_matrices_that_are_none(matrix, word):
     [
         (("fit", "pets.csv"), "--label"),
         (("fit", "pets.csv", "-l", "kind", "--trust-labels", "-c", "C.csv"), "contradict"),
+        (("fit", "pets.csv", "-l", "kind", "-a", "coat,legs"), "both name columns of labels"),
         (("fit", "pets.csv", "--votes", "v.csv", "-l", "kind"), "--item"),
         (("fit", "pets.csv", "-l", "kind", "--item", "x"), "--votes"),
         (("fit", "pets.csv", "--annotators", "kind"), "two columns"),
@@ -194,6 +197,9 @@ def test_true_classes_without_labels_are_pointed_out():
     frame.loc[frame["checked"].notna() & (frame.index % 3 == 0), "checked"] = "cow"
     frame.to_csv("pets.csv", index=False)
     assert "never occur as a label: 'cow'" in invoke("estimate", *KNOWN).output
+    frame.fillna({"checked": "?"}).to_csv("pets.csv", index=False)
+    assert "pass --missing '?'" in refused("estimate", *KNOWN)
+    assert "checked rows" in invoke("estimate", *KNOWN, "--missing", "?").output
 
 
 def test_help_is_quick_and_needs_little():

@@ -106,6 +106,16 @@ def test_rows_without_votes_are_left_out():
     assert f"{240 - left} of 240 rows have no label" in found["notes"][0]
 
 
+def test_it_is_said_if_few_rows_have_several_answers():
+    frame = pd.read_csv("answers.csv")
+    once = frame.drop_duplicates("song")
+    pd.concat([once, frame[frame["song"] == "p3"]]).drop_duplicates().to_csv(
+        "answers.csv", index=False
+    )
+    found = succeed_json("fit", "songs.csv", *LONG, *SETTINGS)
+    assert "rows, only 1 of them with several answers" in found["verdict"]["source"]
+
+
 def test_answers_on_strangers_are_named():
     with open("answers.csv", "a") as stream:
         stream.write("q1,w0,cat\nq2,w1,dog\n")

@@ -92,8 +92,9 @@ def test_when_to_stop_names_the_count_that_fit_shows():
     stop = ("--verdicts", "verdicts.csv", "--when-to-stop", "50", "--l2", "1e-3")
     told = " ".join(succeed("review", *given, *stop).split())
     number = f"{100 * fitted['wrong_share']:.0f} %"
+    assert "review --when-to-stop` also uses the model" in fitted["source"]
     assert "corrected on 60 rows drawn at random" in told
-    assert f"is less certain: {number} before any was corrected" in told
+    assert f"rows alone: {number} before any was corrected" in told
 
 
 @pytest.mark.slow
@@ -202,7 +203,7 @@ def test_a_guess_that_the_fit_uses_is_the_same_everywhere(linear):
     rows.to_csv("rows.csv", index=False)
     fitted = succeed_json("fit", "rows.csv", "--label", "y", "--report", "r.html")
     assert ("Logistic" in fitted["learner"]) == linear
-    assert not any("took the labels as right" in note for note in fitted["notes"])
+    assert "took the labels as right" not in fitted["verdict"]["source"]
     estimated = succeed_json("estimate", "rows.csv", "--label", "y")
     assert estimated["verdict"]["sentence"] == fitted["verdict"]["sentence"]
     data = re.search(r'id="report-data">(.*?)</script>', Path("r.html").read_text(encoding="utf-8"))

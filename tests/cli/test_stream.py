@@ -1,7 +1,5 @@
 """`fit --stream`: a file in parts gives the model that the whole file gives."""
 
-import bz2
-import gzip
 import os
 import signal
 import subprocess
@@ -18,15 +16,11 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, normalize
 
 import unconfused
 from unconfused import noise
-from unconfused._columns import steps
-from unconfused._columns.kinds import ColumnRoles
-from unconfused._columns.steps import build_pipeline, prepare_frame
-from unconfused._columns.streamed import ColumnsInBlocks
+from unconfused._columns.steps import prepare_frame
 from unconfused._files.write import write_table
-from unconfused.cli import fitting
 from unconfused.cli.input import source as file_source
 from unconfused.cli.input import stream as file_stream
-from unconfused.cli.model import scaler_for
+from unconfused.cli.model import plain_steps
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +33,7 @@ def small_parts(monkeypatch):
     """Make many parts of small files."""
     monkeypatch.setattr(file_stream, "CELLS", 8 * ROWS)
     monkeypatch.setattr(file_stream, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(file_stream, "SAMPLE", 100)
 
 
 def mixed(n_rows=300):
@@ -141,25 +136,7 @@ def test_annotators_and_votes(tmp_path):
     same(*both(wide, tmp_path, *options, "--ignore", ignored, *SETTINGS))
 
 
-@pytest.mark.parametrize(
-    ("pack", "zero_based"), [(None, True), (gzip.compress, False), (bz2.compress, True)]
-)
-def test_svmlight(pack, zero_based, tmp_path, monkeypatch):
-    rng = np.random.RandomState(0)
-    X, y = rng.rand(200, 9) * (rng.rand(200, 9) < 0.4), rng.randint(3, size=200)
-    X[:, 0] += y
-    plain = tmp_path / "rows.svm"
-    dump_svmlight_file(X, y, str(plain), zero_based=zero_based)
-    data = plain
-    if pack is not None:
-        data = tmp_path / {gzip.compress: "rows.svm.gz", bz2.compress: "rows.svm.bz2"}[pack]
-        data.write_bytes(pack(plain.read_bytes()))
-        plain.unlink()
-    monkeypatch.setattr("unconfused._files.sparse.BLOCK", 300)
-    same(*both(data, tmp_path, "--missing", "1", *SETTINGS))
-
-
-def test_rows_of_one_length_are_not_scaled(tmp_path, monkeypatch):
+def test_rows_of_one_length_are_not_scaled(tmp_path):
     rng = np.random.RandomState(0)
     X, y = rng.rand(200, 9) * (rng.rand(200, 9) < 0.4), rng.randint(3, size=200)
     X[:, 0] += y
@@ -167,54 +144,47 @@ def test_rows_of_one_length_are_not_scaled(tmp_path, monkeypatch):
     X[7] = 0.0  # an empty row has no length to compare
     data = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(data))
-    monkeypatch.setattr("unconfused._files.sparse.BLOCK", 300)
-    models, said = both(data, tmp_path, *SETTINGS)
-    same(models, said)
-    for model in models:
-        assert np.array_equal(model[:-1].transform(X), X)
+    succeed("fit", data, *SETTINGS, "-o", tmp_path / "m.skops")
+    assert np.array_equal(unconfused.load(tmp_path / "m.skops")[:-1].transform(X), X)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.float32])
 def test_small_integers_have_lengths_too(kind):
     rows = sparse.csr_matrix(np.array([[16, 0, 0], [16, 16, 0], [0, 0, 100]], dtype=kind))
-    assert isinstance(scaler_for(rows), MaxAbsScaler)
-    assert isinstance(scaler_for(rows[:1]), FunctionTransformer)
+    assert isinstance(plain_steps(rows, False)["scale"], MaxAbsScaler)
+    assert isinstance(plain_steps(rows[:1], False)["scale"], FunctionTransformer)
 
 
-def test_rare_levels_go_together_as_in_memory(monkeypatch):
-    rng = np.random.RandomState(0)
-    levels = np.array([f"l{k}" for k in range(40)], dtype=object)
-    frame = pd.DataFrame(
-        {"a": levels[rng.geometric(0.1, 300) % 40], "b": levels[rng.randint(4, size=300)]}
-    )
-    frame.loc[::9, "a"] = None
-    frame["text"] = [" ".join(rng.choice(levels, 5)) for _ in range(300)]
-    monkeypatch.setattr(steps, "MOST_LEVELS", 10)
-    monkeypatch.setattr(steps, "MOST_WORDS", 20)
-    monkeypatch.setattr("unconfused._columns.streamed.MOST_WORDS", 20)
-    model, _ = build_pipeline(frame, None, ColumnRoles(text=["text"]))
-    expected = model[0].fit_transform(prepare_frame(model, frame))
-    columns = ColumnsInBlocks(frame.head(0), ColumnRoles(text=["text"]))
-    for start in range(0, 300, 70):
-        columns.add(frame[start : start + 70])
-    found, _ = columns.finish()
-    assert found.get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
-    assert found.sparse_output_ == model[0].sparse_output_
-    rows = found.transform(prepare_frame(model, frame))
-    dense = [m.toarray() if hasattr(m, "toarray") else m for m in (rows, expected)]
-    np.testing.assert_allclose(*dense, atol=1e-12)
+def test_what_columns_are_is_learnt_from_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_stream, "SAMPLE", 3)  # 180 of 600 rows
+    data = write_table(mixed(600), tmp_path / "pets.csv")
+    options = ["--label", "kind", "--truth", "checked", "--text", "remark", "--id", "name"]
+    models, (whole, parts) = both(data, tmp_path, *options, *SETTINGS)
+    assert parts["columns"] == whole["columns"]
+    scales = [model[0].named_transformers_["numbers"][-1].mean_ for model in models]
+    assert 0 < np.abs(scales[0] - scales[1]).max() < 0.3
+    rows = prepare_frame(models[1], mixed())
+    assert np.mean(models[0].predict(rows) == models[1].predict(rows)) > 0.95
 
 
-def test_the_report_is_about_a_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE", 100)
+@pytest.mark.parametrize("odd", ["unknown", "2024-02-30"])
+def test_what_is_odd_in_one_row_is_seen(odd, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_stream, "SAMPLE", 1)
+    frame = mixed(600).astype({"size": object})
+    frame.loc[431, "size"] = odd
+    data = write_table(frame, tmp_path / "pets.csv")
+    said = refused("fit", data, "--label", "kind", "--stream", "-o", tmp_path / "m.skops")
+    assert "'size' holds numbers, except for 1 of" in said and f"'{odd}' in row 431" in said
+
+
+def test_the_report(tmp_path):
     data = write_table(mixed(), tmp_path / "pets.csv")
     page = tmp_path / "page.html"
     options = ["--label", "kind", "--ignore", "checked", "--text", "remark", "--id", "name"]
     options += ["--stream", *SETTINGS, "-o", tmp_path / "m.skops"]
     succeed("fit", data, *options, "--report", page)
     text = page.read_text(encoding="utf-8")
-    assert "100 of 272 rows, drawn at random" in text
-    assert "it says" in text
+    assert "<dd>272</dd>" in text and "it says" in text
 
 
 def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
@@ -231,8 +201,10 @@ def test_large_files_are_streamed_unasked(tmp_path, monkeypatch):
 
 def test_what_cannot_be_streamed(tmp_path):
     np.savez(tmp_path / "rows.npz", X=np.eye(20), y=np.arange(20) % 2)
-    said = refused("fit", tmp_path / "rows.npz", "--stream", "-o", tmp_path / "m.skops")
-    assert "NPZ cannot be read in parts" in said
+    dump_svmlight_file(np.eye(20), np.arange(20) % 2, str(tmp_path / "rows.svm"))
+    for name, kind in (("rows.npz", "NPZ"), ("rows.svm", "svmlight")):
+        said = refused("fit", tmp_path / name, "--stream", "-o", tmp_path / "m.skops")
+        assert f"{kind} cannot be read in parts" in said
     data = write_table(pets(), tmp_path / "pets.csv")
     said = refused("fit", data, "--label", "kidn", "--stream", "-o", tmp_path / "m.skops")
     assert "no column 'kidn'" in said and "Did you mean 'kind'?" in said

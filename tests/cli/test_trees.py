@@ -43,7 +43,6 @@ def test_trees_are_chosen_fitted_saved_and_reported_where_effects_are_curved():
     )
     assert found["learner"] == "UnconfusedClassifier"
     assert any("Boosted trees were chosen" in note for note in found["notes"])
-    assert any("cannot be exported" in note for note in found["notes"])
     assert "--learner logistic" in refused("export", "model.skops")
     new, truth = people(seed=1)
     new.drop(columns=["kind", "checked"]).to_csv("new.csv", index=False)

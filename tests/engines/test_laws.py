@@ -10,7 +10,7 @@ from scipy import sparse
 from unconfused import UltraconservativeClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import ArrayEngine, ArraySpace, LocalEngine
-from unconfused.solvers.uma.pairs import exact_norms
+from unconfused.engines.base import exact_norms
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)

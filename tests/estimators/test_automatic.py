@@ -38,6 +38,13 @@ def some_truths(true, n_known, seed=0):
     return truth
 
 
+@pytest.mark.parametrize("confusion", [None, "auto"])
+def test_rows_that_are_all_alike_can_be_fitted(confusion):
+    y = np.arange(60) % 3
+    model = UnconfusedLogisticRegression(confusion).fit(np.ones((60, 2)), y)
+    np.testing.assert_allclose(model.predict_proba([[1.0, 1.0]]), 1 / 3, atol=0.01)
+
+
 def test_copies_of_a_row_are_in_one_fold_and_folds_are_even():
     rng = np.random.RandomState(0)
     keys, strata = rng.randint(40, size=200).astype(float), rng.randint(3, size=200)

@@ -113,3 +113,15 @@ def test_votes_are_calibrated_too():
         log_loss(problem.true[400:], model.predict_proba(problem.X[400:])) for model in (clf, raw)
     )
     assert loss < 0.9 * raw_loss
+
+
+def test_labels_taken_as_right_are_calibrated_by_a_temperature_alone():
+    rng = np.random.RandomState(0)
+    y = (rng.rand(600) < 0.2).astype(int)
+    X = rng.randn(600, 20) + 0.5 * y[:, np.newaxis]
+    clf = UnconfusedLogisticRegression().fit(X, y)
+    plain = UnconfusedLogisticRegression(l2=clf.l2_, relabel=0).fit(X, y)
+    own, raw = (one.decision_function(X) for one in (clf, plain))
+    factor = own[0] / raw[0]
+    assert abs(factor - 1) > 1e-3
+    np.testing.assert_allclose(own, factor * raw, rtol=0, atol=0.02)

@@ -111,14 +111,14 @@ def test_second_moments_of_row_blocks_add_up(seed, cut, storage, intercept):
 
 @pytest.mark.parametrize("storage", STORAGE)
 def test_small_blocks_and_threads_change_nothing(monkeypatch, storage):
-    from unconfused.engines.local import rows, threads
+    from unconfused.engines.local import engine, rows
 
     rng = np.random.RandomState(0)
     X, codes, vectors = storage(rng.rand(1000, 5)), np.zeros(1000, dtype=int), rng.randn(6, 2)
     whole = LocalEngine(X, codes, 2)
     expected = whole.second_moment(), whole.second_moment_product(vectors)
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 10)
+    monkeypatch.setattr(engine, "WORTH_A_THREAD", 10)
     parts = LocalEngine(X, codes, 2, n_threads=3)
     np.testing.assert_allclose(parts.feature_squares(), np.diag(expected[0]))
     np.testing.assert_allclose(parts.second_moment(), expected[0])

@@ -4,9 +4,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
 from unconfused import (
     ConfusionWarning,
+    KernelUMAClassifier,
     UMAClassifier,
     UnconfusedClassifier,
     UnconfusedDiscriminantAnalysis,
@@ -114,6 +119,40 @@ def test_a_matrix_whose_rows_are_not_named(tmp_path):
         UnconfusedLogisticRegression(pd.read_csv(tmp_path / "C.csv")).fit(X, LABELS)
     named = pd.read_csv(tmp_path / "C.csv", index_col=0)
     UnconfusedLogisticRegression(named, l2=1e-3, relabel=0).fit(X, LABELS)
+
+
+LEARNERS = [
+    UMAClassifier(max_iter=5),
+    KernelUMAClassifier(max_iter=5),
+    UnconfusedLogisticRegression(l2=1e-2, relabel=0),
+    UnconfusedDiscriminantAnalysis(),
+    UnconfusedClassifier(GaussianNB(), max_rounds=0),
+]
+
+
+@pytest.mark.filterwarnings("ignore:UMA made no update")
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda one: type(one).__name__)
+def test_truths_of_which_there_are_none(learner):
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=60)
+    X = rng.randn(60, 2) + y[:, np.newaxis]
+    nothing = np.full(60, np.nan)
+    with pytest.raises(ValueError, match=r"holds no truth: .* Pass the truth of some rows"):
+        clone(learner).fit(X, y, y_true=nothing)
+    C = noise.symmetric(2, 0.1)
+    with_matrix = clone(learner).set_params(confusion=C)
+    params = {"y_true": nothing}
+    with config_context(enable_metadata_routing=False):
+        scores = cross_val_score(with_matrix, X, y, cv=3, params=params, error_score="raise")
+    assert len(scores) == 3
+    if hasattr(learner, "partial_fit"):  # a chunk need not have any
+        stream = clone(learner).partial_fit(X, y, classes=[0, 1], y_true=nothing)
+        stream.partial_fit(X, y, y_true=np.where(np.arange(60) % 3, np.nan, y))
+    if learner.__class__ in (UnconfusedLogisticRegression, UnconfusedClassifier):
+        votes = np.column_stack([y, y, np.where(np.arange(60) % 5, y, 1 - y)])
+        clone(learner).fit(X, votes, y_true=nothing)
+    if isinstance(learner, UnconfusedLogisticRegression):
+        clone(learner).set_params(confusion="auto").fit(X, y, y_true=nothing)
 
 
 def test_arguments_the_wrong_way_round():

@@ -224,3 +224,9 @@ def test_truths_outvote_annotators_who_copy_the_same_mistakes():
     fixed.fit(X[seen], votes, y_true=truth)
     assert (fixed.choice_["noisy_weight"] == 1.0).all()
     assert fixed.score(X_test, true[500:]) < clf.score(X_test, true[500:]) - 0.1
+
+
+def test_votes_on_two_rows_only_can_be_fitted():
+    X = np.random.RandomState(0).randn(60, 2)
+    votes = confusion.votes_from_long([0, 0, 1], ["a", "b", "a"], [0, 1, 0], items=range(60))
+    assert np.isfinite(UnconfusedLogisticRegression().fit(X, votes).predict_proba(X)).all()

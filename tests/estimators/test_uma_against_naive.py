@@ -71,7 +71,7 @@ def test_the_intercept_is_a_constant_feature(storage):
 def test_several_threads(monkeypatch):
     problem = make_problem(5, n=200)
     weights, pairs = naive.uma(problem.X, problem.y, problem.C, **SETTINGS)
-    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.local.engine.WORTH_A_THREAD", 1)
     clf = plain_uma(problem.C, fit_intercept=False, n_jobs=4, **SETTINGS)
     assert_same(clf.fit(problem.X, problem.y), weights, pairs)
 

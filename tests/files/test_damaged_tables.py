@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from unconfused._files import DataFileError, LabelledRows, find_source
+from unconfused._files import DataFileError, LabelledRows
 from unconfused._files.read import iter_tables, read_table
-from unconfused._files.sparse import iter_svmlight
 from unconfused._files.write import write_table
 
 pytestmark = pytest.mark.slow
@@ -62,10 +61,7 @@ def read_both_ways(path):
         said = str(error)
     assert str(path) in said and "\n" not in said
     assert whole is None or isinstance(whole, (pd.DataFrame, LabelledRows))
-    if path.suffix == ".npz":
-        return whole is not None
-    if ".svm" in path.name:
-        read_svmlight_in_parts(path, whole)
+    if path.suffix == ".npz" or ".svm" in path.name:
         return whole is not None
     try:
         parts = list(iter_tables(path, rows=7))
@@ -73,15 +69,6 @@ def read_both_ways(path):
     except DataFileError:
         pass
     return whole is not None
-
-
-def read_svmlight_in_parts(path, whole):
-    """Read a file line by line, almost; hold it against what was read at once."""
-    try:
-        labels = [label for _, y in iter_svmlight(find_source(path), block=40) for label in y]
-    except DataFileError:
-        labels = None
-    assert whole is None or labels == whole.y.tolist()
 
 
 def damaged(content, rng):

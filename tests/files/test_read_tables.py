@@ -106,7 +106,7 @@ def test_ways_of_writing_text(tmp_path):
         ("a, a\n1,2\n", "the column 'a' occurs more than once"),
         ("a,b\n1,2\n3\n", "row 3 has 1 cell and the header, row 1, has 2: '3'"),
         ("a,b\n1,2,3\n", "row 2 has 3 cells and the header, row 1, has 2"),
-        ('a,b\n"1,2\n3,4\n', "quote that opens in line 2, column 1, is never closed"),
+        ('a,b\n"1,2\n3,4\n', "quote that opens in the row of line 2 is never closed"),
         ("a,b\n1,1e999\n", "'b' holds 1e999, which is beyond"),
         ("a;b\n1;2\n", "looks divided by ';'. Say so with the delimiter"),
         ("a,b\nx\0y,1\n", "NUL bytes"),
@@ -125,9 +125,9 @@ def test_bad_csv(content, match, tmp_path):
 
 def test_a_row_that_never_ends(tmp_path, monkeypatch):
     path = put(tmp_path / "bad.csv", 'a,b\n"' + "x\n" * 5 * 2**20)
-    refused(path, "line 2, column 1, is never closed")
+    refused(path, "line 2 is never closed")
     monkeypatch.setattr(delimited, "LONGEST_CELL", 2**20)
-    refused(path, "line 2, column 1, is never closed")
+    refused(path, "line 2 is never closed")
     refused(put(tmp_path / "bad.csv", "a,b\n" + "x" * 2**21), "line is longer than 1 MB")
 
 
@@ -171,8 +171,8 @@ def test_json_lines_of_several_types(tmp_path):
     [
         ("cat 1:2\n", "line 1 is 'cat 1:2'.*Labels that are words"),
         ("1 1:2\n1 2:x\n", "line 2 is '1 2:x'"),
-        ("1 3:1 2:1\n", "not in rising order"),
-        ("1 99999999999999:1\n", "not well formed"),
+        ("1 3:1 2:1\n", "line 1 is .*should be sorted"),
+        ("1 99999999999999:1\n", "line 1 is"),
         ("inf 1:1\n", "not finite"),
         ("# only a comment\n", "no rows"),
     ],
@@ -338,3 +338,8 @@ def test_a_name_that_is_broken_into_lines_is_one_name(tmp_path):
     path = put(tmp_path / "broken.csv", '"kind of\r\ntree",b\r\noak,1\r\n')
     assert read_table(path).columns.tolist() == ["kind of tree", "b"]
     assert next(iter_tables(path)).columns.tolist() == ["kind of tree", "b"]
+
+
+def test_time_stamps_as_pandas_writes_them_are_dates(tmp_path):
+    path = put(tmp_path / "t.csv", "seen,size\n2024-01-01 05:23:09.336069957,1\n2024-01-02,2\n")
+    assert read_table(path)["seen"].dt.day.tolist() == [1, 2]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from unconfused.engines.local.sums import GramSums, KeptSums, LazySums, SumsOnDemand
+from unconfused.engines.local.gram import GramSums
+from unconfused.engines.local.partition import KeptSums, LazySums, SumsOnDemand
 
 STRATEGIES = [KeptSums, LazySums, GramSums, SumsOnDemand]
 

@@ -172,7 +172,7 @@ def test_absent_and_never_predicted_classes():
         ({"confusion": None}, "Pass the confusion matrix"),
         ({"level": 95}, "level must lie strictly between"),
         ({"n_draws": 0}, "n_draws"),
-        ({"predictions": [0, 1]}, "y has 3 labels but predictions has 2"),
+        ({"predictions": [0, 1]}, "y has 3 rows but predictions has 2"),
         ({"predictions": [0, None, 1]}, "must not hold missing"),
         ({"y": [None, None, None]}, "no labelled rows"),
         ({"sample_weight": [0, 0, 0]}, "no labelled rows"),

@@ -71,7 +71,7 @@ def test_invalid_arguments():
         confusion_rate([0, 1], ["0", "1"])
     with pytest.raises(ValueError, match="missing"):
         confusion_rate(["a", None], ["a", "b"])
-    with pytest.raises(ValueError, match="labels but"):
+    with pytest.raises(ValueError, match="rows but"):
         confusion_rate([0, 1], [0, 1, 1])
     with pytest.raises(ValueError, match="shape"):
         confusion_rate([0, 1], [0, 1], sample_weight=[1])

@@ -167,7 +167,7 @@ def test_no_truth_is_an_error(problem, fitted):
         metrics.trusted_accuracy(fitted, X, y, [None] * 5)
     with pytest.raises(ValueError, match="enable_metadata_routing"):
         metrics.trusted_accuracy(fitted, X, y)
-    with pytest.raises(ValueError, match="y has 2 labels but X has 5"):
+    with pytest.raises(ValueError, match="X has 5 rows but y has 2"):
         metrics.trusted_log_loss(fitted, X, y, [0, 1])
     with pytest.raises(ValueError, match="different types"):
         metrics.trusted_accuracy(fitted, X, y, ["0", "1", "0", "1", "2"])

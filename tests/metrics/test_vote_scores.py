@@ -94,5 +94,5 @@ def test_refusals(crowd, fitted):
         score(LogisticRegression().fit(X, truth), X, votes)
     with pytest.raises(ValueError, match="not by the annotators"):
         score(fitted, X, votes[:, :3])
-    with pytest.raises(ValueError, match="400 labels"):
+    with pytest.raises(ValueError, match="y has 400"):
         score(fitted, X[:10], votes)

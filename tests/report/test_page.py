@@ -99,6 +99,7 @@ def test_a_rank_that_is_no_probability_is_not_called_one(hostile):
     assert "wrong, %" in Page(text).text
     ranked = Page(render(replace(data, are_probabilities=False))).text
     assert "suspicion, %" in ranked and "wrong, %" not in ranked
+    assert "Minimum suspicion, %" in ranked
 
 
 def test_the_policy_names_what_may_run(hostile):

@@ -3,6 +3,8 @@
 import base64
 import http.client
 import json
+import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -13,11 +15,12 @@ from reviews import animals_session, serving, write_animals
 from scipy import sparse
 
 from unconfused import noise
+from unconfused.cli import reviewing
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.open_task import open_task
 from unconfused.cli.options import ReadOptions
 from unconfused.cli.reviewing import open_session
-from unconfused.review import append_verdicts, judge_left_out, read_verdicts
+from unconfused.review import append_verdicts, fit_checked, judge_left_out, read_verdicts
 from unconfused.review.serve.judged import Judged
 from unconfused.review.serve.rows import ReviewRows
 from unconfused.review.serve.session import ReviewError
@@ -122,6 +125,25 @@ def test_a_verdict_is_on_disk_before_the_next_row(server, session):
     back = json.loads(request(server, "POST", "/undo", {"tab": "a"})[1])
     assert back["row"] == page["row"] and back["progress"]["checked"] == 0
     assert not read_verdicts(session.path).settled
+
+
+def test_rows_are_asked_about_before_there_are_reasons(folder, monkeypatch):
+    fitted = threading.Event()
+
+    def fit_later(*args, **settings):
+        fitted.wait(60)
+        return fit_checked(*args, **settings)
+
+    monkeypatch.setattr(reviewing, "fit_checked", fit_later)
+    session = animals_session(folder, "none.csv", by="suspicion", background=True)
+    before = session.ask("a")
+    fitted.set()
+    deadline = time.monotonic() + 60
+    while session.judged.model is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    after = session.ask("a")
+    assert after["row"] == before["row"] and after["chance"] == before["chance"]
+    assert len(after["why"]) == len(before["why"]) + 1 and "size" in after["why"][-1]
 
 
 def test_images_come_from_the_folder_only(folder, session):
@@ -311,5 +333,5 @@ def test_reasons_lead_to_the_suggestion():
 def test_a_text_is_not_most_like_one_without_words():
     words = sparse.csr_array(np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 2], [0, 0, 1.0]]))
     posterior, labels = np.tile([0.1, 0.9], (5, 1)), np.array([0, 1, 1, 1, 1])
-    judged = Judged(None, words, labels, posterior, posterior, posterior)
+    judged = Judged(None, np.arange(2), words, labels, posterior, posterior, posterior)
     assert judged.nearest(0, 1, 4)[:2] == [2, 3]

@@ -6,8 +6,13 @@ from problems import make_problem
 
 from unconfused import UnconfusedLogisticRegression, noise
 from unconfused.engines import LocalEngine
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState, _Objective
-from unconfused.solvers.starts import SCALES, start_at_scaled_means
+from unconfused.solvers.likelihood import (
+    SCALES,
+    Likelihood,
+    LikelihoodState,
+    _Objective,
+    start_at_scaled_means,
+)
 
 SETTINGS = Likelihood(1e-3, 1.0, None, 1000, 1e-6)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from unconfused._columns.summary import MOST_DISTINCT, MOSTLY, SMALLEST, ColumnSummary, Matches
+from unconfused._columns.row_hash import PROVENANCE
+from unconfused._columns.summary import MOSTLY, ColumnSummary, Matches
 
 FEWEST_ROWS_FOR_IDS = 20
 """Rows needed to call a column of distinct values an identifier."""
@@ -78,10 +79,10 @@ class ColumnPlan:
         return [f"{name!r} is left out: {why}" for name, why in self.left_out.items()] + self.notes
 
 
-def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
+def plan_columns(frame: Any, said: ColumnRoles) -> ColumnPlan:
     """Decide for every column what it is, by its cells and by what the user says."""
     plan = ColumnPlan()
-    for summary in summaries:
+    for summary in _summaries(frame, said):
         _place(plan, summary)
     if not plan.used:
         why = " ".join(plan.in_words()) or "A model needs columns besides its labels."
@@ -89,8 +90,8 @@ def plan_columns(summaries: Iterable[ColumnSummary]) -> ColumnPlan:
     return plan
 
 
-def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
-    """Return an empty summary of every column that may be learnt from."""
+def _summaries(frame: Any, said: ColumnRoles) -> Iterator[ColumnSummary]:
+    """Yield a summary of every column that may be learnt from."""
     named = [*dict.fromkeys(said.leave_out), *said.text, *said.categories, *said.numbers]
     require_columns(frame, named)
     clash = {name for name, times in Counter(named).items() if times > 1}
@@ -99,8 +100,9 @@ def begin_summaries(frame: Any, said: ColumnRoles) -> list[ColumnSummary]:
     roles: dict[str, Any] = dict.fromkeys(said.text, "text")
     roles |= dict.fromkeys(said.categories, "categories") | dict.fromkeys(said.numbers, "numbers")
     kept_out = set(said.leave_out)
-    names = [str(name) for name in frame.columns if name not in kept_out]
-    return [ColumnSummary(name, roles.get(name)) for name in names]
+    for name in frame.columns:
+        if name not in kept_out:
+            yield ColumnSummary(frame[name], str(name), roles.get(str(name)))
 
 
 def require_columns(frame: Any, names: Iterable[str]) -> None:
@@ -109,7 +111,12 @@ def require_columns(frame: Any, names: Iterable[str]) -> None:
     known = set(there)
     missing = [name for name in dict.fromkeys(names) if name not in known]
     if missing:
-        close = [one for name in missing for one in difflib.get_close_matches(name, there, 1, 0.7)]
+        lower = {name.lower(): name for name in there}
+        close = [
+            lower[one]
+            for name in missing
+            for one in difflib.get_close_matches(name.lower(), lower, 1, 0.7)
+        ]
         meant = f" Did you mean {_listed(dict.fromkeys(close))}?" if close else ""
         lacking = "There is no column" if len(missing) == 1 else "There are no columns"
         raise ColumnError(f"{lacking} {_listed(missing)}.{meant} The columns are {_listed(there)}.")
@@ -124,13 +131,13 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
     name = summary.name
     if not summary.n_present:
         plan.left_out[name] = "all its cells are empty."
+    elif name == PROVENANCE and summary.role is None:
+        plan.left_out[name] = "`apply` wrote it, so it tells the labels."
     elif summary.role == "text":
         plan.text.append(name)
     elif summary.is_constant:
         plan.left_out[name] = f"it is always {_short(summary.first)}."
     elif summary.role == "categories":
-        if summary.levels is None:
-            raise ColumnError(f"{name!r} has more than {MOST_DISTINCT:,} different values.")
         plan.categories.append(name)
     elif summary.kind == "words":
         _place_words(plan, summary)
@@ -138,7 +145,7 @@ def _place(plan: ColumnPlan, summary: ColumnSummary) -> None:
         _place_values(plan, summary)
     used = [name] in (plan.categories[-1:], plan.numbers[-1:])
     if used and summary.levels is not None:
-        plan.values[name] = list(summary.levels)
+        plan.values[name] = summary.levels
 
 
 def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
@@ -148,21 +155,12 @@ def _place_values(plan: ColumnPlan, summary: ColumnSummary) -> None:
         plan.left_out[summary.name] = (
             f"a different number in every row, as identifiers have. {hint}"
         )
-    elif summary.is_tiny:
-        plan.left_out[summary.name] = (
-            f"its numbers are all below {SMALLEST:g}, too small to be scaled: multiply them."
-        )
     elif undecided and summary.counts_up:
         plan.left_out[summary.name] = (
             f"it rises with every row, as identifiers and time stamps do. {hint}"
         )
     else:
         (plan.numbers if summary.kind == "numbers" else plan.dates).append(summary.name)
-
-
-def looks_like_text(summary: ColumnSummary) -> bool:
-    """Return whether a column of words is a text, on enough rows to tell."""
-    return _enough(summary) and summary.is_text
 
 
 def _enough(summary: ColumnSummary) -> bool:
@@ -180,29 +178,31 @@ def _place_words(plan: ColumnPlan, summary: ColumnSummary) -> None:
             "them with a decimal point, and without thousands separators and signs; if they are "
             "codes, name it as categories."
         )
-    if looks_like_text(summary):
+    if _enough(summary) and summary.is_text:
         plan.text.append(name)
         return
     if _enough(summary) and summary.is_spoilt:
         advice = "Empty these cells to have them treated as missing; if the numbers are codes"
         raise ColumnError(_exceptions(name, "numbers", summary.numeric, present, advice))
+    if _enough(summary) and summary.dates.n == present:  # in a format that has dates
+        raise ColumnError(
+            f"The column {name!r} holds dates as text. Store them as dates; to learn without "
+            "their order, name it as categories."
+        )
     if _enough(summary) and MOSTLY * present <= summary.dates.n < present:
         advice = "Write these as 2024-05-31 or empty them; to learn without the order of the dates"
         raise ColumnError(_exceptions(name, "dates", summary.dates, present, advice))
     hint = _hint(odd)
     if summary.n_spaced > 0.5 * present and not hint:
         hint = " To learn from its words, name it as text."
-    if summary.levels is None:
-        plan.left_out[name] = f"more than {MOST_DISTINCT:,} different values.{hint}"
-        return
     if _enough(summary) and summary.is_unique:
         plan.left_out[name] = f"a different value in every row, as identifiers have.{hint}"
         return
     plan.categories.append(name)
     a_date = SOME_DATE.match(odd)
-    if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * len(summary.levels)):
+    if _enough(summary) and (a_date or present < ROWS_PER_CATEGORY * summary.n_distinct):
         plan.notes.append(
-            f"{name!r} is taken for categories, with {len(summary.levels):,} different values in "
+            f"{name!r} is taken for categories, with {summary.n_distinct:,} different values in "
             f"{present:,} rows.{hint}"
         )
     if MOSTLY <= summary.numeric.n / present < 1:

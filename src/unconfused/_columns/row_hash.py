@@ -17,8 +17,8 @@ DIGITS = 16
 BEGINNING = 50
 """Rows by which a file is recognised."""
 
-PROVENANCE, BEFORE = "label_source", "label_before"
-"""Columns that say where labels come from, and what they were; they are no part of the content."""
+PROVENANCE = "label_source"
+"""Column that says where labels come from; it is no part of the content."""
 
 
 def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
@@ -38,7 +38,7 @@ def row_hashes(rows: Any, leave_out: Collection[str] = ()) -> list[str]:
     """
     if not hasattr(rows, "columns"):
         return _of_matrix(rows)
-    ignored = {*map(str, leave_out), PROVENANCE, BEFORE}
+    ignored = {*map(str, leave_out), PROVENANCE}
     named = sorted((str(name), place) for place, name in enumerate(rows.columns))
     kept = [(name, place) for name, place in named if name not in ignored]
     columns = [map_cells(rows.iloc[:, place], _text) for _, place in kept]

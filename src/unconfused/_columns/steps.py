@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +17,10 @@ from unconfused._columns.kinds import (
     ColumnError,
     ColumnPlan,
     ColumnRoles,
-    begin_summaries,
     plan_columns,
     require_columns,
 )
-from unconfused._columns.summary import ColumnSummary, cells_as_text
+from unconfused._columns.summary import cells_as_text
 from unconfused._typing import FloatArray, Labels
 
 DAY = 24 * 3600 * 1_000_000
@@ -153,19 +151,10 @@ def build_pipeline(
     >>> model.predict(prepare_frame(model, frame.head(2))).tolist()
     ['cat', 'dog']
     """
-    plan = plan_columns(_filled(frame, begin_summaries(frame, said)))
+    plan = plan_columns(frame, said)
     return Pipeline(
         [("columns", column_transformer(plan, for_trees=for_trees)), ("learner", learner)]
     ), plan
-
-
-def _filled(frame: Any, summaries: list[ColumnSummary]) -> Iterator[ColumnSummary]:
-    """Yield the summaries one by one; the memory of each is freed before the next is made."""
-    summaries.reverse()
-    while summaries:
-        summary = summaries.pop()
-        summary.add(frame[summary.name])
-        yield summary
 
 
 def column_transformer(plan: ColumnPlan, *, for_trees: bool = False) -> ColumnTransformer:
@@ -302,20 +291,16 @@ def _converted(column: Any, name: str, kind: str | None) -> Any:
     return column
 
 
-def as_numbers(column: Any) -> Any:
-    """Return numbers and booleans as floats, NaN where a cell is neither."""
-    import pandas as pd
-
-    if column.dtype.kind == "O":  # text, or booleans with gaps
-        column = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
-    return pd.to_numeric(column, errors="coerce").astype("float64")
-
-
 def finite_numbers(column: Any, name: str) -> Any:
     """Return a column as floats; refuse cells that are no numbers, or none that can be scaled."""
+    import pandas as pd
+
     if column.dtype.kind == "M":
         raise ColumnError(f"The column {name!r} holds dates, and the model takes numbers there.")
-    numbers = as_numbers(column)
+    plain = column
+    if column.dtype.kind == "O":  # text, or booleans with gaps
+        plain = column.map(lambda cell: TRUTH.get(str(cell).strip().lower(), cell))
+    numbers = pd.to_numeric(plain, errors="coerce").astype("float64")
     _refuse(column.notna() & numbers.isna(), column, name, "is not a number")
     _refuse(np.isinf(numbers), column, name, "is not finite")
     _refuse(np.abs(numbers) > LARGEST, column, name, "is too large a number to be scaled")

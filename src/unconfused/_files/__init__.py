@@ -14,17 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
+from unconfused._text import one_line
 from unconfused._typing import Labels, Rows
 
 
 class DataFileError(ValueError):
     """A data file cannot be read or written; the message says why and what to do."""
-
-
-def in_words(error: BaseException, longest: int = 200) -> str:
-    """Return the message of an error on one line."""
-    text = " ".join(str(error).split())
-    return (text or type(error).__name__)[:longest]
 
 
 @contextlib.contextmanager
@@ -46,10 +41,10 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             f"{path} does not fit into memory; read it in parts, or keep fewer columns."
         ) from error
     except (EOFError, OSError) as error:
-        said = getattr(error, "strerror", None) or in_words(error)
+        said = getattr(error, "strerror", None) or one_line(error)
         raise DataFileError(f"{path} cannot be read as {kind}: {said}.") from error
     except Exception as error:  # parsers have many ways of not understanding a file
-        raise DataFileError(f"{path} cannot be read as {kind}: {in_words(error)}") from error
+        raise DataFileError(f"{path} cannot be read as {kind}: {one_line(error)}") from error
 
 
 WRONG_ENCODING = (

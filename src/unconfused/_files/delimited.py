@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 from collections.abc import Collection, Iterator
 from typing import Any, TextIO
 
@@ -19,11 +18,6 @@ BLOCK_ROWS = 2**16
 """Rows whose text is in memory at a time."""
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-LINE_END = re.compile(r"\r\n?|\n")
-
-REST_OF_QUOTED = re.compile(r'(?:[^"]++|"")*+"')
-"""What follows an opening quote, up to the one that closes it."""
 
 Columns = dict[str, list[str]]
 
@@ -100,73 +94,36 @@ def _columns(
 
 
 def iter_rows(stream: TextIO, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows that are not empty; raise where a quote takes in the lines after it."""
-    lines: list[str] = []  # of the row that is being read
-    ended = False
+    """Yield the rows that are not empty; raise where a quote takes in the lines after it.
 
-    def read() -> Iterator[str]:
-        nonlocal ended
-        while line := stream.readline(LONGEST_CELL):
-            if len(line) == LONGEST_CELL:
-                raise DataFileError(f"a line is longer than {LONGEST_CELL // 2**20} MB.")
-            lines.append(line)
-            yield line
-        ended = True
-
+    One that is never closed takes in the rest of the file. One that is forgotten is closed by the
+    next that was to open another cell, which shows in the text right after it.
+    """
     csv.field_size_limit(LONGEST_CELL)
-    reader, begun = csv.reader(read(), delimiter=delimiter), 1
+    reader, begun = csv.reader(_lines(stream), delimiter=delimiter, strict=True), 1
     while True:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            fault = quote_fault("".join(lines), begun, delimiter)
-            raise DataFileError(fault or f"it is not well formed ({error}).") from None
+            what = "is never closed and takes in all that follows"
+            if "expected after" in str(error):
+                what = f"is closed in line {reader.line_num}, where more text follows"
+            raise DataFileError(
+                f"a quote that opens in the row of line {begun} {what}. Close it where the cell "
+                'ends; a quote that is part of a quoted text is written twice ("").'
+            ) from None
         if row is None:
             return
-        # A row of one line that another follows has no quote open.
-        if len(lines) > 1 or ended:
-            fault = quote_fault("".join(lines), begun, delimiter)
-            if fault is not None:
-                raise DataFileError(fault)
         if row:
             yield row
-        lines.clear()
         begun = reader.line_num + 1
 
 
-def quote_fault(row: str, line: int, delimiter: str) -> str | None:
-    r"""Say where a quote opens that takes in the lines after it; None if none does.
-
-    A quote opens a cell only at its beginning. One that is never closed takes in the rest of the
-    file. One that is forgotten is closed by the next that was to open another cell, which shows in
-    the text right after it.
-
-    Examples
-    --------
-    >>> quote_fault('3,"cat\n7,dog\n', 2, ",")
-    'the quote that opens in line 2, column 2, is never closed and takes in all that follows. ...
-    """
-    ends = re.compile(rf" *+(?:[{re.escape(delimiter)}\r\n]|\Z)")
-    place = column = 0
-    while True:
-        column += 1
-        if row.startswith('"', place):
-            closed, what = REST_OF_QUOTED.match(row, place + 1), ""
-            after = len(row) if closed is None else closed.end()
-            last = line + len(LINE_END.findall(row, place, after))
-            if closed is None:
-                what = "is never closed and takes in all that follows"
-            elif last > line and not ends.match(row, after):
-                what = f"is closed in line {last}, where more text follows"
-            if what:
-                return (
-                    f"the quote that opens in line {line}, column {column}, {what}. Close it where "
-                    'the cell ends; a quote that is part of a text is written twice ("").'
-                )
-            place, line = after, last
-        place = row.find(delimiter, place) + 1
-        if not place:
-            return None
+def _lines(stream: TextIO) -> Iterator[str]:
+    while line := stream.readline(LONGEST_CELL):
+        if len(line) == LONGEST_CELL:
+            raise DataFileError(f"a line is longer than {LONGEST_CELL // 2**20} MB.")
+        yield line
 
 
 def _delimiter_of(source: TableFile, chosen: str | None) -> str:

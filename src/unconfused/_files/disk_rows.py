@@ -6,26 +6,25 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
 from unconfused._files import DataFileError
 
-MANY = 2**31
-"""Entries from which the indices of a sparse matrix need 64 bits."""
-
-BLOCK = 2**22
-"""Indices that are widened at a time."""
+MOST = 2**31 - 1
+"""Entries of a sparse matrix: more need wider indices."""
 
 
 class DiskRows:
-    """Append blocks of rows, dense or sparse, and get one memory-mapped matrix."""
+    """Append blocks of rows, dense or sparse, and get one memory-mapped matrix.
 
-    def __init__(self, folder: Path, *, is_sparse: bool) -> None:
-        self._folder, self._is_sparse = folder, is_sparse
-        self._files = contextlib.ExitStack()
+    When `files` are closed, the disk space is free again.
+    """
+
+    def __init__(self, folder: Path, files: contextlib.ExitStack, *, is_sparse: bool) -> None:
+        self._folder, self._files, self._is_sparse = folder, files, is_sparse
         self._values, self._columns = self._new_file(), self._new_file()
         self._ends = [np.zeros(1, dtype=np.int64)]
         self._n_rows = self._n_values = 0
@@ -36,14 +35,6 @@ class DiskRows:
             return self._files.enter_context(
                 tempfile.TemporaryFile(dir=self._folder, prefix=".unconfused-")
             )
-
-    def __enter__(self) -> Self:
-        """Return the rows themselves."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Free the disk space."""
-        self._files.close()
 
     def append(self, rows: Any) -> None:
         """Append rows."""
@@ -57,27 +48,21 @@ class DiskRows:
             self._values.write(values.astype(np.float64, order="C").tobytes())
         self._n_rows += rows.shape[0]
         self._n_values += values.size
+        if self._is_sparse and self._n_values > MOST:
+            raise DataFileError(
+                f"The features of these rows have more than {MOST:,} entries; take fewer rows, or "
+                "leave out columns of text and categories."
+            )
 
-    def matrix(self, width: int, begins: int = 0) -> Any:
-        """Return all rows: an array, or a CSR matrix, in which values may be changed.
-
-        `begins` is the number of the first column, where sparse rows do not count from 0.
-        """
+    def matrix(self, width: int) -> Any:
+        """Return all rows: an array, or a CSR matrix."""
         values = self._mapped(self._values, np.float64)
         if not self._is_sparse:
             return values.reshape(self._n_rows, width)
         # Indices all of one type: SciPy would copy them into memory to make them so.
-        columns, ends = self._mapped(self._columns, np.int32), np.concatenate(self._ends)
-        columns -= begins
-        if self._n_values < MANY:
-            ends = ends.astype(np.int32)
-        else:
-            wide = self._new_file()
-            with _in_words(self._folder):
-                for start in range(0, self._n_values, BLOCK):
-                    wide.write(columns[start : start + BLOCK].astype(np.int64).tobytes())
-            columns = self._mapped(wide, np.int64)
-        return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width - begins))
+        columns = self._mapped(self._columns, np.int32)
+        ends = np.concatenate(self._ends).astype(np.int32)
+        return sparse.csr_matrix((values, columns, ends), shape=(self._n_rows, width))
 
     def _mapped(self, file: IO[bytes], kind: Any) -> Any:
         if not self._n_values:

@@ -56,7 +56,7 @@ def iter_tables(
     delimiter: str | None = None,
     as_text: Collection[str] = (),
 ) -> Iterator[Any]:
-    """Yield a table in frames of `rows` rows each, their index that of the rows in the file.
+    """Yield a table in frames of at most `rows` rows, their index that of the rows in the file.
 
     The types of a text file's columns are found part by part: a column may be numbers in one and
     text in another.
@@ -80,7 +80,7 @@ def _frames(
     delimiter: str | None,
     as_text: Collection[str],
 ) -> Iterator[Any]:
-    """Yield frames of `rows` rows each, None for one frame; at least one, or an error."""
+    """Yield frames of at most `rows` rows, None for one frame; at least one, or an error."""
     import_extra("pandas", "data", "Reading tables")
     if source.format in ("parquet", "arrow"):
         import_extra("pyarrow", "files", f"Reading {source.name}")
@@ -89,12 +89,18 @@ def _frames(
             from unconfused._files.jsonlines import frame_of, iter_records
 
             records = iter_records(source, encoding)
-            part = list(itertools.islice(records, rows))
-            yield frame_of(part, as_text)
+            yield frame_of(list(itertools.islice(records, rows)), as_text)
             while part := list(itertools.islice(records, rows)):
                 yield frame_of(part, as_text)
         elif source.format in ("parquet", "arrow"):
-            yield from map(to_frame, _regrouped(_columnar(source), rows))
+            import pyarrow as pa
+
+            if rows is None:
+                yield to_frame(pa.concat_tables(_columnar(source)))
+                return
+            for table in _columnar(source):
+                for start in range(0, table.num_rows, rows):
+                    yield to_frame(table.slice(start, rows))
         else:
             from unconfused._files.delimited import iter_delimited, read_delimited
 
@@ -104,25 +110,8 @@ def _frames(
                 yield from iter_delimited(source, encoding, delimiter, rows, as_text)
 
 
-def _regrouped(tables: Iterator[Any], rows: int | None) -> Iterator[Any]:
-    """Yield tables of `rows` rows each, the last one shorter; at least one, if it is empty."""
-    import pyarrow as pa
-
-    if rows is None:
-        yield pa.concat_tables(list(tables))
-        return
-    waiting, yielded = next(tables), False
-    for table in tables:
-        waiting = pa.concat_tables([waiting, table])
-        while waiting.num_rows >= rows:
-            yield waiting.slice(0, rows)
-            waiting, yielded = waiting.slice(rows), True
-    if waiting.num_rows or not yielded:
-        yield waiting
-
-
 def _columnar(source: TableFile) -> Iterator[Any]:
-    """Yield a Parquet or Arrow file as Arrow tables, the first of them empty."""
+    """Yield a Parquet or Arrow file as Arrow tables."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -130,7 +119,6 @@ def _columnar(source: TableFile) -> Iterator[Any]:
         if source.format == "parquet":
             file = parquet.ParquetFile(source.path, page_checksum_verification=True)
             stack.enter_context(file)
-            schema = file.schema_arrow
             batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
         else:
             stream = stack.enter_context(source.open())
@@ -143,10 +131,12 @@ def _columnar(source: TableFile) -> Iterator[Any]:
                 batches = map(whole.get_batch, range(whole.num_record_batches))
             else:
                 batches = whole = pa.ipc.open_stream(stream)
-            schema = whole.schema
-        yield schema.empty_table()
+        n_rows = 0
         for batch in batches:
             table = pa.Table.from_batches([batch])
             # A damaged file may hold offsets that point anywhere: look before they are followed.
             table.validate(full=True)
+            n_rows += table.num_rows
             yield table
+        if not n_rows:
+            raise DataFileError("it has a header but no rows.")

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.datasets import load_svmlight_file
 
-from unconfused._atomic import os_errors_as, whole_file
-from unconfused._files import DataFileError, LabelledRows, TableFile, find_format, reading
-from unconfused._typing import FloatArray, Labels
+from unconfused._files import DataFileError, LabelledRows, TableFile, reading
+from unconfused._text import one_line
+from unconfused._typing import Labels
 
 SPARSE_PARTS = {"format", "data", "shape"}
 """What scipy.sparse.save_npz writes, among other things."""
 
 MOST_FEATURES = 2**31 - 1
-
-BLOCK = 16 * 2**20
-"""Bytes of svmlight read at a time; a line may be longer."""
 
 LARGEST = 1e150
 """Larger numbers have squares that overflow."""
@@ -30,46 +25,21 @@ LARGEST = 1e150
 def read_svmlight(source: TableFile) -> LabelledRows:
     """Read lines such as ``1 3:0.5 7:2``: a label, then features that are not zero."""
     with reading(source.path, source.name), source.open() as stream:
-        X, y = _parse(source, stream, zero_based="auto")
+        try:
+            X, y = load_svmlight_file(stream)
+        except MemoryError:
+            raise
+        except Exception as error:  # the parser does not say where
+            raise DataFileError(first_bad_line(source, error)) from None
+        if X.shape[1] > MOST_FEATURES:
+            raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
         if not X.shape[0]:
             raise DataFileError("it holds no rows.")
+        refuse_extremes(X)
         return LabelledRows(X, plain_labels(y))
 
 
-def _parse(source: TableFile, stream: Any, *, zero_based: Any, begun: int = 0) -> tuple[Any, Any]:
-    """Parse lines of svmlight, the first of which is row `begun` of the file."""
-    try:
-        X, y = load_svmlight_file(stream, zero_based=zero_based)
-    except MemoryError:
-        raise
-    except Exception as error:  # the parser does not say where
-        raise DataFileError(first_bad_line(source, error)) from None
-    if X.shape[1] > MOST_FEATURES:
-        raise DataFileError(f"it has a feature numbered {X.shape[1]}; that is too many.")
-    refuse_extremes(X, begun)
-    return X, y
-
-
-def write_rows(rows: LabelledRows, path: Path, *, force: bool = False) -> Path:
-    """Write rows without column names as svmlight (numbers as labels) or NPZ; whole, or not."""
-    found, packing = find_format(path)
-    if found not in ("svmlight", "npz") or packing is not None:
-        raise DataFileError(f"{path}: rows without column names are written as .svm or .npz.")
-    if found == "svmlight" and (rows.y is None or np.asarray(rows.y).dtype.kind not in "iuf"):
-        raise DataFileError(f"{path}: svmlight holds numbers as labels; write these as .npz.")
-    with os_errors_as(DataFileError), whole_file(path, force=force) as scratch:
-        if found == "svmlight":
-            # Counted from 1: a first feature that is 0 in all rows would else be lost on reading.
-            dump_svmlight_file(rows.X, rows.y, str(scratch), zero_based=False)
-        else:
-            X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
-            with scratch.open("wb") as stream:
-                arrays = {"X": X} | ({} if rows.y is None else {"y": rows.y})
-                np.savez_compressed(stream, **arrays)
-    return path
-
-
-def refuse_extremes(X: Any, begun: int = 0) -> None:
+def refuse_extremes(X: Any) -> None:
     """Raise if an entry is not finite, or its square is not; NaN in a dense matrix is missing."""
     if X.dtype.kind != "f":
         return
@@ -81,7 +51,7 @@ def refuse_extremes(X: Any, begun: int = 0) -> None:
         rows, values = far.nonzero()[0], X[far]
     if len(rows):
         raise DataFileError(
-            f"row {rows[0] + begun} (from 0) holds {values[0]:g}, which no learner can take. "
+            f"row {rows[0]} (from 0) holds {values[0]:g}, which no learner can take. "
             "Correct it, or leave the row out."
         )
 
@@ -95,26 +65,17 @@ def plain_labels(y: Labels) -> Labels:
 
 
 def first_bad_line(source: TableFile, error: Exception) -> str:
-    """Describe the first malformed line."""
+    """Describe the first line that the parser does not take by itself."""
     with source.open() as stream:
         for number, line in enumerate(stream, start=1):
-            label, *pairs = line.partition(b"#")[0].split() or [b"0"]
             try:
-                float(label)
-                before = -1
-                for pair in pairs:
-                    name, _, value = pair.partition(b":")
-                    if name != b"qid":
-                        float(value)
-                        if int(name) <= before:
-                            raise ValueError("the features are not in rising order")
-                        before = int(name)
-            except (ValueError, OverflowError) as why:
+                load_svmlight_file(io.BytesIO(line))
+            except Exception as why:
                 said = line[:60].decode(errors="replace").strip()
                 return (
-                    f"line {number} is {said!r} ({why}); a line must be a number, the label, and "
-                    "then pairs FEATURE:VALUE of numbers, features rising. Labels that are words "
-                    "need numbers, or a CSV file."
+                    f"line {number} is {said!r} ({one_line(why)}); a line must be a number, the "
+                    "label, and then pairs FEATURE:VALUE of numbers, features rising. Labels that "
+                    "are words need numbers, or a CSV file."
                 )
     return f"it is not well formed ({error})."
 
@@ -150,23 +111,3 @@ def read_npz(source: TableFile) -> LabelledRows:
             raise DataFileError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
         refuse_extremes(X)
         return LabelledRows(X, y)
-
-
-def iter_svmlight(source: TableFile, block: int | None = None) -> Iterator[tuple[Any, FloatArray]]:
-    """Yield CSR matrices, as wide as what they hold, and their labels.
-
-    Features have the numbers they have in the file: whether they count from 0 or from 1 is known
-    only at its end.
-    """
-    n_rows = 0
-    with reading(source.path, source.name), source.open() as stream:
-        while lines := _whole_lines(stream, block or BLOCK):
-            X, y = _parse(source, io.BytesIO(lines), zero_based=True, begun=n_rows)
-            n_rows += len(y)
-            if len(y):  # not comments alone
-                yield X, y
-
-
-def _whole_lines(stream: Any, block: int) -> bytes:
-    found = stream.read(block)
-    return bytes(found) if not found or found.endswith(b"\n") else bytes(found + stream.readline())

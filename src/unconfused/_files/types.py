@@ -60,7 +60,7 @@ MISSING = frozenset(
 """Cells that mark a missing value."""
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
-DAY, TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?"
+DAY, TIME = r"\d{4}-\d\d-\d\d", r"[ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?"
 DATE = re.compile(f"{DAY}({TIME})?", re.ASCII)
 ZONED = re.compile(rf"{DAY}{TIME}(Z|[+-]\d\d(:?\d\d)?)", re.ASCII)
 
@@ -196,8 +196,6 @@ def to_frame(table: Any) -> Any:
     columns = [_plain(table.column(old), new) for old, new in zip(kept, names, strict=True)]
     if not columns:
         raise DataFileError("it has no columns.")
-    if not table.num_rows:
-        raise DataFileError("it has a header but no rows.")
     return pa.table(columns, names=names).to_pandas(ignore_metadata=True)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from unconfused._atomic import os_errors_as, refuse_folder, refuse_target, whole_file
-from unconfused._files import NAMES, PACKED, DataFileError, find_format, in_words
+from unconfused._files import NAMES, PACKED, DataFileError, find_format
 from unconfused._files.types import escape_frame
-from unconfused._text import import_extra
+from unconfused._text import import_extra, one_line
 
 WRITTEN = ("csv", "tsv", "jsonl", "parquet", "arrow")
 
@@ -44,7 +44,7 @@ def write_table(
         raise
     except Exception as error:  # values that the format cannot hold
         name = NAMES[find_format(target)[0]]
-        raise DataFileError(f"This table cannot be written as {name}: {in_words(error)}") from error
+        raise DataFileError(f"This table cannot be written as {name}: {one_line(error)}") from error
     return target
 
 

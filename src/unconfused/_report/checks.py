@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from unconfused._matrix import ConfusionWarning
 from unconfused._report.data import Reliability, Scenario, Sensitivity
 from unconfused._report.judge import bring_labels_in
 from unconfused._text import percent
@@ -34,10 +30,7 @@ FAIRLY, SURELY = 0.03, 2.0
 """Probabilities within this distance, or number of standard errors, are called right."""
 
 MOST_ROWS = 7500
-"""Rows to fit again on with other matrices: differences show on a few thousand."""
-
-ASKED = 3
-"""Every third of them is predicted, by models fitted to the others."""
+"""Rows looked at through other matrices: differences show on a few thousand."""
 
 DRAWS = 3
 """Matrices drawn from the posterior of the counts."""
@@ -138,84 +131,37 @@ def other_matrices(source: ConfusionSource, seed: int) -> Iterator[Named]:
 
 
 def measure_sensitivity(
-    case: Case, source: ConfusionSource, judged: Judgement, seed: int
+    source: ConfusionSource, judged: Judgement, seed: int
 ) -> Sensitivity | None:
-    """Fit or, if that takes long, only reweight through other matrices; None without a matrix."""
-    # In random order, so that every third row is a fair sample.
-    rows = np.random.RandomState(seed).permutation(len(case.observed))[:MOST_ROWS]
-    if source.kind == "assumed" or len(rows) < ASKED:
+    """Apply Bayes' rule through other matrices to the same models; None without a matrix."""
+    if source.kind == "assumed":
         return None
-    learner = replace(case, model=case.final, X=case.features)
-    if case.votes is not None or case.is_wrapper:
-        return _weighed_again(learner.take(rows), source, judged.probability[rows], seed)
-    asked = np.arange(len(rows)) % ASKED == 0
-    return _fitted_again(learner.take(rows[~asked]), learner.take(rows[asked]), source, seed)
-
-
-def _compare(
-    answer: Callable[[FloatArray], tuple[IntArray, float]],
-    usual: FloatArray,
-    others: Iterable[Named],
-) -> tuple[float, list[Scenario]]:
-    """Return the share of wrong labels, and what each other matrix changes."""
-    with warnings.catch_warnings():
-        # What the matrix in use is worth is said elsewhere; of others it is no news.
-        warnings.simplefilter("ignore", ConfusionWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        predicted, baseline = answer(usual)
-        scenarios = []
-        for name, supposed in others:
-            other, wrong = answer(supposed)
-            scenarios.append(Scenario(name, float((other != predicted).mean()), wrong))
-    return baseline, scenarios
-
-
-def _fitted_again(train: Case, asked: Case, source: ConfusionSource, seed: int) -> Sensitivity:
-    everything = np.arange(len(train.observed))
-
-    def answer(matrix: FloatArray) -> tuple[IntArray, float]:
-        # Each from the start, as warm starts would stop at unequal depths, and without relabelling,
-        # as rounds accepted for one matrix and rejected for another would count as its effect.
-        learner = train.judge(matrix).set_params(relabel=0)
-        judge = train.fit(learner, train.X, everything)
-        probability = judge.predict_proba(asked.X)
-        wrong = bring_labels_in(asked, probability, matrix).wrong_share
-        return probability.argmax(axis=1), wrong
-
-    baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
-    words = (
-        f"The model was fitted again on {len(train.observed):,} rows, with other matrices in place "
-        f"of the one above, and applied to {len(asked.observed):,} others."
-    )
-    # The changes are what is measured here; the share itself is that of the whole report.
-    found = source.wrong.share
-    moved = [replace(one, wrong=found + one.wrong - baseline) for one in scenarios]
-    return Sensitivity(words, found, moved)
-
-
-def _weighed_again(
-    case: Case, source: ConfusionSource, probability: FloatArray, seed: int
-) -> Sensitivity:
-    """Keep the out-of-fold probabilities; apply Bayes' rule through other matrices."""
+    rows = np.random.RandomState(seed).permutation(len(judged.probability))[:MOST_ROWS]
+    case, probability = judged.case.take(rows), judged.probability[rows]
 
     def answer(matrices: FloatArray) -> tuple[IntArray, float]:
-        judged = bring_labels_in(case, probability, matrices)
-        return judged.posterior.argmax(axis=1), judged.wrong_share
-
-    def annotators(factor: float) -> FloatArray:
-        matrices = case.final.annotator_confusion_
-        return np.maximum([scale_noise(one, factor) for one in matrices], 1e-6)
+        found = bring_labels_in(case, probability, matrices)
+        return found.posterior.argmax(axis=1), found.wrong_share
 
     if case.votes is None:
-        baseline, scenarios = _compare(answer, source.judging, other_matrices(source, seed))
-        words = "other matrices took the place of the one above in Bayes' rule; the classifier was"
+        usual, others = source.judging, list(other_matrices(source, seed))
+        what = "other matrices took the place of the one above in Bayes' rule"
     else:
-        others = [("20 % fewer mistakes", annotators(0.8)), ("20 % more mistakes", annotators(1.2))]
-        baseline, scenarios = _compare(answer, annotators(1.0), others)
-        words = "the answers were combined again as if every annotator made more mistakes, or "
-        words += "fewer; the model itself was"
+        usual, fewer, more = (
+            np.maximum([scale_noise(one, factor) for one in case.final.annotator_confusion_], 1e-6)
+            for factor in (1.0, 0.8, 1.2)
+        )
+        others = [("20 % fewer mistakes", fewer), ("20 % more mistakes", more)]
+        what = "answers were combined again as if annotators made fewer mistakes, or more"
+    best, baseline = answer(usual)
+    # The changes are what is measured here; the share of labels is that of the whole report.
+    found = source.wrong.share if case.votes is None else baseline
+    scenarios = []
+    for name, supposed in others:
+        other, wrong = answer(supposed)
+        scenarios.append(Scenario(name, float((other != best).mean()), found + wrong - baseline))
     words = (
-        f"On {len(probability):,} rows {words} not fitted again. A row counts as changed if its "
-        "most likely class changes."
+        f"On {len(rows):,} rows {what}; the model was not fitted again. A row counts as changed if "
+        "its most likely class changes."
     )
-    return Sensitivity(words, baseline, scenarios)
+    return Sensitivity(words, found, scenarios)

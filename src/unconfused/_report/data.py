@@ -44,7 +44,6 @@ class Confusion:
 
     `shown` are places in `ReportData.classes`, `rows` how many rows (or answers: the `unit`) to
     expect in each cell; `source` says where the matrix comes from and whether it is good enough.
-    `whole` is the matrix of all classes, where only some are shown.
     """
 
     shown: IntArray
@@ -54,7 +53,6 @@ class Confusion:
     rows: FloatArray
     mix_ups: list[MixUp]
     source: str
-    whole: FloatArray | None = None
     unit: str = "row"
 
 
@@ -105,7 +103,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Another C: the share of predictions it changes, and of labels that are wrong through it."""
+    """Another C: the share of rows whose class it changes, and of labels wrong through it."""
 
     name: str
     changed: float
@@ -114,7 +112,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The same fit under other matrices."""
+    """The same model, with other matrices in Bayes' rule."""
 
     words: str
     baseline: float
@@ -162,7 +160,6 @@ class ReportData:
     reliability: Reliability | None
     sensitivity: Sensitivity | None
     annotators: list[Annotator]
-    settings: list[tuple[str, str]]
     versions: list[tuple[str, str]]
     code: str
     notes: list[str]

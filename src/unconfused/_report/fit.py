@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unconfused._pipelines import final_step
-from unconfused._text import count, noisy_weight_words, shorten
+from unconfused._text import count, noisy_weight_words
 from unconfused.estimators.any_classifier import UnconfusedClassifier
 from unconfused.estimators.uma import UMAClassifier
 from unconfused.solvers.uma.solver import CONVERGED
 
 if TYPE_CHECKING:
     from unconfused._report.case import Case
-
-LONGEST_VALUE = 120
-"""Characters of a parameter that are shown."""
 
 
 def convergence_of(final: Any) -> str:
@@ -59,16 +56,6 @@ def convergence_of(final: Any) -> str:
     return f"The fit {ended} after {steps}.{weight}"
 
 
-def settings_of(case: Case) -> list[tuple[str, str]]:
-    """List the learner's parameters, and the steps before it."""
-    steps = [(f"step {name}", _short(step)) for name, step in getattr(case.model, "steps", [])[:-1]]
-    settings = case.final.get_params(deep=False)
-    shown = {name: _short(value) for name, value in settings.items()}
-    if settings.get("confusion") is not None:
-        shown["confusion"] = f"{type(settings['confusion']).__name__}, the matrix given"
-    return [*steps, *shown.items()]
-
-
 def versions() -> list[tuple[str, str]]:
     """List the versions in use."""
     packages = ("unconfused", "numpy", "scipy", "scikit-learn", "numba")
@@ -95,7 +82,3 @@ def code_of(case: Case, seed: int) -> str:
         f"model.fit(X, y{fit_truth})\n"
         f'unconfused.write_report(model, X, y, "report.html"{truth}, random_state={seed})'
     )
-
-
-def _short(value: Any) -> str:
-    return shorten(" ".join(repr(value).split()), LONGEST_VALUE)

@@ -17,7 +17,7 @@ from unconfused._report.accuracy import checked_accuracy
 from unconfused._report.case import open_case
 from unconfused._report.checks import measure_sensitivity, reliability_of
 from unconfused._report.data import Headline, ReportData
-from unconfused._report.fit import code_of, convergence_of, settings_of, versions
+from unconfused._report.fit import code_of, convergence_of, versions
 from unconfused._report.judge import Judgement, judge_rows
 from unconfused._report.source import ConfusionSource, find_source
 from unconfused._report.tables import (
@@ -68,7 +68,7 @@ def gather(
         warnings.simplefilter("always")
         source = find_source(case, seed) if source is None else source
         judged = judge_rows(case, source, seed)
-        moved = measure_sensitivity(case, source, judged, seed) if sensitivity else None
+        moved = measure_sensitivity(source, judged, seed) if sensitivity else None
     if accuracy == "measure":
         accuracy = checked_accuracy(case, seed)
     return ReportData(
@@ -94,7 +94,6 @@ def gather(
         reliability=reliability_of(source, judged, seed),
         sensitivity=moved,
         annotators=annotators_of(case),
-        settings=settings_of(case),
         versions=versions(),
         code=code_of(case, seed),
         notes=_notes(caught, judged, source),
@@ -148,7 +147,7 @@ def _rows_words(judged: Judgement, source: ConfusionSource) -> str:
         how = "a logistic regression through the same matrix, as UMA has no probabilities"
     words = f"Rows are ranked by {how}; each row is scored by a model fitted without it."
     if case.votes is not None:
-        words += f" The label of a row is its most frequent answer. {case.ties_in_words}".rstrip()
+        words += " The label of a row is its most frequent answer."
     if judged.believed is None and abs(judged.power - 1.0) > 0.05:
         words += f" Probabilities were made {'sharper' if judged.power > 1 else 'less sharp'} "
         words += f"(raised to the power {judged.power:.2g}), as that predicts held-out labels best."

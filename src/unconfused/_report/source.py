@@ -11,7 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from unconfused._labels import count_pairs
-from unconfused._matrix_labels import align_confusion, aligned_counts, is_guess, places_of
+from unconfused._matrix_labels import (
+    align_confusion,
+    aligned_counts,
+    differs_from,
+    is_guess,
+    places_of,
+)
 from unconfused._text import count
 from unconfused._text.wrong_labels import SOURCES, Basis, WrongLabels, joint_table, wrong_labels
 from unconfused._typing import FloatArray, Labels
@@ -138,6 +144,10 @@ def _from_trusted(case: Case, matrix: FloatArray) -> ConfusionSource:
     if np.array_equal(matrix, np.eye(case.n_classes)):
         if not np.array_equal(matrix, estimate.matrix):
             words += " The fit did not use it, but took the other labels, if any, as right."
+        matrix = estimate.matrix
+    elif differs_from(counts, matrix):  # the refined matrix explains errors of the model, too
+        words += " The fit refined it with all rows, beyond what the counts allow: labels are "
+        words += "judged by the counts."
         matrix = estimate.matrix
     elif np.abs(estimate.matrix - matrix).max() > 0.005:
         words += REFINED

@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from unconfused._report.judge import Judgement
     from unconfused._report.source import ConfusionSource
 
-ALL_CLASSES_UP_TO = 15
-"""A heat map of more classes than this is no longer legible on a small screen."""
-
-MOST_CLASSES = 12
-MOST_IN_FULL = 150
-"""Classes up to which the whole matrix is on the page, folded."""
+ALL_CLASSES_UP_TO, MOST_CLASSES = 15, 12
+"""Of more classes, the heat map shows those mixed up most: others would not be legible."""
 
 MOST_MIX_UPS = 12
 MOST_SHARES = 20
@@ -69,7 +65,6 @@ def confusion_of(source: ConfusionSource, case: Case) -> Confusion:
         rows,
         [MixUp(*pair, *at(pair)) for pair in _ranked_pairs(pairs)[:MOST_MIX_UPS]],
         source.words,
-        source.matrix if len(shown) < len(pairs) <= MOST_IN_FULL else None,
         "row" if case.votes is None else "answer",
     )
 

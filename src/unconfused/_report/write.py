@@ -56,7 +56,7 @@ def write_report(
     title : shown at the top
     force : overwrite an existing file
     max_rows : maximum number of rows to list
-    sensitivity : whether to fit again with other matrices, on at most 5,000 rows
+    sensitivity : whether to show what other matrices would change
     random_state : seed of folds and samples, shown on the page
 
     Returns

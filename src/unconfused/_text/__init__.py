@@ -49,6 +49,12 @@ def cell_text(cell: object) -> str:
     return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else f"{cell:.8g}"
 
 
+def one_line(error: BaseException) -> str:
+    """Return type and message of an error on one line that is safe to print."""
+    text = printable(" ".join(str(error).split()))
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
 def roughly(number: str) -> str:
     """Begin a sentence with an estimate.
 
@@ -151,18 +157,6 @@ def about(number: float) -> str:
     return f"{round(number, -digits):,.0f}"
 
 
-def points(change: float) -> str:
-    """Write a change of a share in percentage points, with its sign.
-
-    Examples
-    --------
-    >>> points(0.012), points(-0.012), points(0.0)
-    ('+1.2', '−1.2', '0.0')
-    """
-    written = f"{100 * change:+.1f}"
-    return "0.0" if written[1:] == "0.0" else written.replace("-", "−")
-
-
 def shorten(text: str, longest: int = LONGEST_NAME) -> str:
     """Cut a text that is too long to show, and say so."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
@@ -220,31 +214,23 @@ def percent_range(low: float, high: float) -> str:
     return f"{100 * ends[0]:.{digits}f} to {100 * ends[1]:.{digits}f} %"
 
 
-def squeeze(text: str, longest: int) -> str:
-    """Take out the middle of a name that is too long: both ends tell names apart.
-
-    Examples
-    --------
-    >>> squeeze("talk.politics.mideast", 12), squeeze("cat", 12)
-    ('talk.p…deast', 'cat')
-    """
-    if len(text) <= longest:
-        return text
-    kept = max(2, longest) - 1
-    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
-
-
 def short_names(names: list[str], longest: int) -> list[str]:
-    """Shorten names so that they stay different from one another.
+    """Take out the middle of names that are too long, so that they stay different.
 
-    Names with the same beginning and end show what lies between.
+    Those with the same beginning and end show what lies between.
 
     Examples
     --------
+    >>> short_names(["talk.politics.mideast", "cat"], 12)
+    ['talk.p…deast', 'cat']
     >>> short_names(["talk.politics.misc", "talk.religion.misc", "cat"], 9)
     ['ta…polit…', 'ta…relig…', 'cat']
     """
-    short = [squeeze(name, longest) for name in names]
+    kept = max(2, longest) - 1
+    short = [
+        one if len(one) <= longest else f"{one[: kept - kept // 2]}…{one[len(one) - kept // 2 :]}"
+        for one in names
+    ]
     for length in range(longest, max(map(len, names), default=0) + 1):
         for alike in [one for one, times in Counter(short).items() if times > 1]:
             places = [place for place, one in enumerate(short) if one == alike]

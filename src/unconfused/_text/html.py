@@ -108,30 +108,18 @@ def confusion_card(
 
 
 def _heat_map(matrix: FloatArray, classes: Sequence[object]) -> Markup:
-    side = SIZE / len(matrix)
     names = [shorten(str(one), LONGEST_NAME) for one in classes]
     cells = []
     for (row, column), share in np.ndenumerate(matrix):
-        text = f"true {names[row]}, labelled {names[column]}: {share:.1%}"
-        cells.append(
-            element(
-                "rect",
-                element("title", text),
-                x=f"{column * side:.1f}",
-                y=f"{row * side:.1f}",
-                width=f"{side - 1:.1f}",
-                height=f"{side - 1:.1f}",
-                fill=BLUE if row == column else ORANGE,
-                fill_opacity=f"{np.sqrt(share):.2f}",
-                stroke="currentColor",
-                stroke_opacity="0.15",
-                stroke_width="0.5",
-            )
-        )
+        said = element("title", f"true {names[row]}, labelled {names[column]}: {share:.1%}")
+        place = {"x": column, "y": row, "width": 0.95, "height": 0.95}
+        shade, ink = f"{np.sqrt(share):.2f}", BLUE if row == column else ORANGE
+        cells.append(element("rect", said, **place, fill=ink, fill_opacity=shade))
     label = "Confusion matrix as a heat map: rows are true classes, columns are labels"
-    shape = {"width": SIZE, "height": SIZE, "viewBox": f"0 0 {SIZE} {SIZE}"}
+    shape = {"width": SIZE, "height": SIZE, "viewBox": f"0 0 {len(matrix)} {len(matrix)}"}
+    edge = {"stroke": "currentColor", "stroke_opacity": "0.15", "stroke_width": "0.03"}
     return element(
         "div",
-        element("svg", *cells, **shape, role="img", aria_label=label),
+        element("svg", *cells, **shape, **edge, role="img", aria_label=label),
         element("div", "true class ↓, label →", style="font-size:.8em;opacity:.8"),
     )

@@ -63,7 +63,7 @@ def better_plan(task: Task, linear: Plan, trees: Plan, seed: int) -> Plan:
         return linear
     words = (
         "Boosted trees were chosen over a linear model: the log-loss of held-out labels is "
-        f"{-theirs.mean():.3f} with them and {-ours.mean():.3f} with the linear model. "
+        f"{abs(theirs.mean()):.3f} with them and {abs(ours.mean()):.3f} with the linear model. "
         "--learner logistic fits the linear one."
     )
     return replace(trees, notes=[words])

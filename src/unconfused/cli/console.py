@@ -37,6 +37,17 @@ def console(*, stderr: bool = False) -> SafeConsole:
     return plain
 
 
+def tell(as_json: bool, found: dict[str, Any], lines: list[Any], notes: Iterable[str] = ()) -> None:
+    """Print what was found: as JSON, or in lines, of which the first stands out, and notes."""
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    for place, line in enumerate(lines):
+        out.print(line, style=None if place else "bold")
+    say_notes(notes)
+
+
 def print_json(found: dict[str, Any]) -> None:
     """Print one JSON object; JSON escapes all control characters but DEL."""
     print(json.dumps(found, indent=2).replace("\x7f", "\\u007f"))

@@ -25,7 +25,6 @@ OPTIONS = {
     r"(pass )?duplicates='last'": "--duplicates last",
     r"with the delimiter": "with --delimiter",
     r"Say which encoding it has": "Say which it is with --encoding",
-    r"pass text_locale='(.*?)'": r"try --locale \1",
     r"or name the format": "or name it with --format",
     r"name it as text": "name it with --text",
     r"name it as numbers": "name it with --numbers",
@@ -117,16 +116,12 @@ def check_target(target: Path, endings: Iterable[str], *, force: bool) -> None:
 
 def refuse_same_target(*targets: Path | None) -> None:
     """Raise if two outputs, or an output and its input, are the same file."""
-    seen: set[Path] = set()
-    for target in targets:
-        if target is None:
-            continue
-        place = target.resolve()
-        if place in seen:
+    places = [(target, target.resolve()) for target in targets if target is not None]
+    for count, (target, place) in enumerate(places):
+        if place in [other for _, other in places[:count]]:
             raise ValueError(
                 f"{target} is named twice; inputs and outputs must be different files."
             )
-        seen.add(place)
 
 
 def refuse_clash(option: str, copied: Iterable[str], made: Iterable[str]) -> None:

@@ -16,41 +16,25 @@ from unconfused._matrix_labels import is_guess
 from unconfused._report.case import Case, open_case
 from unconfused._report.source import ConfusionSource, find_source, sampled_source
 from unconfused._text import class_names, noisy_weight_words, shorten
-from unconfused.cli.console import console, say_notes
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.task import present_labels
 from unconfused.cli.model import fit_plan, warnings_as_notes
 from unconfused.cli.summary import (
-    MOST_NAMES,
-    NoiseSummary,
     columns_as_dict,
-    describe_columns,
+    doubts,
     summarize,
     suspicious_columns,
 )
 from unconfused.confusion.estimate import ConfusionEstimate
 from unconfused.confusion.estimation.balance import HELD_BY_COUNTS
 from unconfused.estimators.relabel.pseudo_labels import NOT_MADE
-from unconfused.persistence.onnx import export_obstacle
 
 if TYPE_CHECKING:
     from unconfused._report.data import ReportData
     from unconfused._text.checked_accuracy import CheckedAccuracy
     from unconfused.cli.input.source import TaskSource
 
-BELIEVED = (
-    "The model took the labels as right, because the estimated confusion matrix does not help to "
-    "predict held-out labels. So the estimate may be wrong."
-)
-
-MOST_COUNTED = 200
-"""Classes up to which the counts of checked rows are saved with the model."""
-
-SAMPLE = 50_000
-"""Rows on disk that a report covers, at most."""
-
-MOST_STREAMED = 100_000
-"""Rows that `audit --stream` lists, unless --top is given."""
+BELIEVED = "Held-out labels do not support this estimate, so the model took the labels as right."
 
 
 class FittedTask:
@@ -75,8 +59,11 @@ class FittedTask:
                     self.confusion = self._source_of(case)
                     wrong = self.confusion.wrong
         self.noise = summarize(self.task, self.known, classes, wrong)
+        guessed = wrong is not None and wrong.basis == "guessed" and wrong.share > 0
+        if guessed and not self._uses_guess():
+            self.noise["source"] = f"{BELIEVED} {self.noise['source']}"
         if self.confusion is not None:
-            self.confusion = replace(self.confusion, basis=self.noise.source)
+            self.confusion = replace(self.confusion, basis=self.noise["source"])
 
     def _accuracy_of(self, case: Case) -> CheckedAccuracy | None:
         """Measure the model on the checked rows, of verdicts on those drawn at random."""
@@ -96,57 +83,35 @@ class FittedTask:
         drawn = self.task.verdicts().sample_counts(self.task.y, classes=case.classes)
         return source if drawn is None else sampled_source(source, drawn, case.classes)
 
+    def _uses_guess(self) -> bool:
+        return hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
+
     def _notes(self) -> list[str]:
-        notes = self.task.notes_with([*self.plan.notes, *self._caught])
+        notes = dict.fromkeys([*self.task.notes, *self.plan.notes, *self._caught])
         return [*notes, *suspicious_columns(self.plan, self.learner.classes_)]
 
     def judge(self) -> None:
         """Collect notes on the labels and the model."""
-        guessed = hasattr(self.learner, "guessed_confusion_") or is_guess(self.learner.confusion)
-        if self.task.kind == "nothing" and not guessed:
-            self._caught.insert(0, BELIEVED)
-        self.notes = [*self._notes(), *self.noise.doubts()]
+        self.notes = [*self._notes(), *doubts(self.noise)]
         rounds = self.learner.history_.get("relabelled")
         if rounds is not None:
             if getattr(self.learner, "noise_depends_on_rows_", False):
                 self.notes.append(HELD_BY_COUNTS)
             elif len(rounds) == 0 and self.source.settings.relabel:
                 self.notes.append(NOT_MADE)
-        if (why := export_obstacle(self.learner)) is not None:
-            self.notes.append(in_options(why))
 
-    def estimate(self) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
-        """Return C where nothing was checked, with the share of wrong labels in words, and notes.
-
-        It is that of all votes together, or a guess.
-        """
+    def estimate(self) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
+        """Return C of all votes together, or a guess; how many labels are wrong; and notes."""
         assert self.confusion is not None
         found = self.confusion.estimate
         if found is None:  # too little even for a guess
             raise ValueError(self.confusion.words)
-        return found, self.noise, [*self._notes(), *self.noise.doubts()]
+        return found, self.noise, [*self._notes(), *doubts(self.noise)]
 
-    def write_report(self, path: Path, force: bool) -> None:
-        """Write the report: on all rows, or on a sample of rows on disk."""
-        from unconfused._report.html.page import write_page
-
-        n_rows, rows, title = len(self.task.place), None, None
-        if self.plan.on_disk and n_rows > SAMPLE:
-            rows = np.random.RandomState(self.seed).choice(n_rows, SAMPLE, replace=False)
-            title = f"Are these labels right? ({SAMPLE:,} of {n_rows:,} rows, drawn at random)"
-            rows.sort()
-        write_page(self._page(rows, title=title), path, force=force)
-
-    def _page(
-        self,
-        rows: Any = None,
-        *,
-        most: int = 1000,
-        details: bool = True,
-        shown: Collection[str] = (),
-        **options: Any,
+    def report(
+        self, most: int = 1000, details: bool = True, shown: Collection[str] = (), **options: Any
     ) -> ReportData:
-        """Compute a report on all rows, or some, that lists the `most` suspicious ones.
+        """Compute a report that lists the `most` suspicious rows.
 
         With `details` it shows their names and columns: those `shown`, or most.
         """
@@ -155,25 +120,20 @@ class FittedTask:
         from unconfused.cli.input.open_task import left_out
 
         known, columns, place = self.known, self.plan.columns, self.task.place
-        X, y, y_true = self.plan.rows, self.task.y, self.task.y_true
-        if rows is not None:
-            place, X, y = place[rows], X[rows], y[rows]
-            y_true = None if y_true is None else y_true[rows]
-        listing = RowListing(max_rows=most, numbers=place)
-        if details and (columns is not None or not self.plan.on_disk):
-            text = columns.text[:1] if columns is not None and not shown else []
-            listing = replace(
-                listing,
-                fetch=lambda some: self._rows(place[some]),
-                shown=shown or None,
-                leave_out=left_out(known),
-                hidden=[*filter(None, [known.truth, *known.annotators])],
-                name=known.identity,
-                text=text[0] if text else None,
-            )
+        text = columns.text[:1] if columns is not None and not shown else []
+        listing = RowListing(
+            fetch=(lambda some: self._rows(place[some])) if details else None,
+            max_rows=most,
+            numbers=place,
+            shown=shown or None,
+            leave_out=left_out(known),
+            hidden=[*filter(None, [known.truth, *known.annotators])],
+            name=known.identity,
+            text=text[0] if text else None,
+        )
         found: dict[str, Any] = {"accuracy": self.accuracy, "source": self.confusion}
-        found |= {"random_state": self.seed, "listing": listing}
-        return gather(self.learner, X, y, y_true=y_true, **found, **options)
+        found |= {"random_state": self.seed, "listing": listing, "y_true": self.task.y_true}
+        return gather(self.learner, self.plan.rows, self.task.y, **found, **options)
 
     def _rows(self, place: Any, columns: Collection[str] = ()) -> Any:
         """Return rows of the file by their numbers, with all columns or some."""
@@ -191,14 +151,13 @@ class FittedTask:
         """Save the model, with the verdict as metadata."""
         from unconfused import save
 
-        metadata = {"label": self.known.label, "verdict": self.noise.as_dict()}
+        metadata = {"label": self.known.label, "verdict": self.noise}
         if self.accuracy is not None:
             metadata["accuracy"] = asdict(self.accuracy)
         source, kind = self.confusion, self.task.kind
         if source is not None and source.kind == "trusted" and kind == "trusted":
             assert source.counts is not None
-            if len(source.counts) <= MOST_COUNTED:
-                metadata["counts"] = source.counts.tolist()
+            metadata["counts"] = source.counts.tolist()
         if not self.plan.on_disk:
             table, votes = self.task.table, kind == "votes"
             rows = prepare_frame(self.plan.model, table) if self.task.is_frame else table
@@ -209,7 +168,7 @@ class FittedTask:
     def as_dict(self) -> dict[str, Any]:
         """Return what `fit --json` prints."""
         return {
-            "verdict": self.noise.as_dict(),
+            "verdict": self.noise,
             "accuracy": None if self.accuracy is None else asdict(self.accuracy),
             "rows": len(self.task.place),
             "learner": type(self.learner).__name__,
@@ -221,46 +180,33 @@ class FittedTask:
             "notes": self.notes,
         }
 
-    def show(self, output: Path, report: Path | None) -> None:
-        """Print a summary."""
-        out = console()
+    def lines(self) -> list[str]:
+        """Return a summary."""
+        names, lines = class_names(self.learner.classes_), list[str]()
         if self.accuracy is not None:
             from unconfused._text.checked_accuracy import accuracy_words
 
-            out.print(accuracy_words(self.accuracy), style="bold")
-        out.print(self.noise.sentence(), style="bold")
-        out.print(self.noise.source)
-        names = class_names(self.learner.classes_)
-        few = f": {shorten(', '.join(names))}" if len(names) <= MOST_NAMES else ""
-        out.print(
+            lines.append(accuracy_words(self.accuracy))
+        lines += [
+            self.noise["sentence"],
+            self.noise["source"],
             f"\n{type(self.learner).__name__} on {len(self.task.place):,} rows, "
-            f"{len(names)} classes{few}."
-        )
-        out.print(describe_columns(self.plan))
+            f"{len(names)} classes: {shorten(', '.join(names))}.",
+        ]
         weight, known = getattr(self.learner, "noisy_weight_", None), self.task.trusted
         if weight is not None and self.task.kind != "votes" and 0 < known.sum() < len(known):
-            out.print(noisy_weight_words(weight))
-        out.print(f"Model: {output}")
-        if report is not None:
-            out.print(f"Report: {report}")
-        said = [] if self.plan.columns is None else map(in_options, self.plan.columns.notes)
-        say_notes([*said, *self.notes])
+            lines.append(noisy_weight_words(weight))
+        return lines
 
-    def judge_rows(self, top: int | None, kept: list[str], details: bool) -> ReportData:
+    def judge_rows(self, top: int, kept: list[str], details: bool) -> ReportData:
         """Rank the `top` rows by how likely their label is wrong.
 
         With `details` they have their names and columns, of which those `kept` are shown.
         """
-        n_rows = len(self.task.place)
-        most = top or (min(n_rows, MOST_STREAMED) if self.plan.on_disk else n_rows)
         with warnings_as_notes(self._caught):
             self.source.stage("Computing out-of-fold predictions")
-            page = self._page(most=most, details=details, shown=kept, sensitivity=False)
+            page = self.report(top, details, kept, sensitivity=False)
         self.notes = [*self._notes(), *map(in_options, page.notes)]
-        if top is None and most < page.n_ranked:
-            self.notes.append(
-                f"With --stream only the {most:,} most suspicious rows are listed; see --top."
-            )
         return page
 
     def frame_of(self, page: ReportData, columns: tuple[str, ...], kept: list[str]) -> Any:

@@ -14,7 +14,6 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
-from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from unconfused._columns.steps import build_pipeline, prepare_frame
@@ -33,9 +32,6 @@ from unconfused.estimators.uma import UMAClassifier
 
 MOST_RELABELLED = 10_000
 """Rows on disk, at most, that are relabelled unasked: a round takes dozens of passes over them."""
-
-CHUNK = 10_000
-"""Rows whose lengths are computed at a time: they may be on disk."""
 
 NEARLY_NOTHING = 1e-6
 """Added to counts, so that those of other classes stay as they are."""
@@ -67,6 +63,8 @@ def make_learner(task: Task, settings: Settings) -> Any:
     given: dict[str, Any] = {"classes": classes, "missing_label": None} | seed
     confusion = "auto" if task.kind == "nothing" else task.confusion
     rounds = "auto" if settings.relabel is None else settings.relabel
+    if settings.l2 is not None and settings.learner in ("trees", "uma"):
+        raise ValueError("--l2 is the penalty of --learner logistic.")
     if settings.learner == "trees":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -128,7 +126,7 @@ def trees_to_compare(task: Task, settings: Settings, linear: Plan) -> Plan | Non
         return None
     if _refusal(task, linear) is not None or not _enough_rows(task):
         return None
-    return make_plan(task, replace(settings, learner=Learner.trees))
+    return make_plan(task, replace(settings, learner=Learner.trees, l2=None))
 
 
 def count_labels(task: Task) -> ConfusionEstimate:
@@ -176,19 +174,17 @@ def fit_plan(task: Task, plan: Plan, settings: Settings) -> Plan:
 
 def plain_steps(rows: Any, for_trees: bool) -> Pipeline:
     """Return the steps that make features of rows without column names, not fitted."""
-    # Trees split gaps off like any value, and need no scales.
-    steps = [("scale", scaler_for(rows, as_is=for_trees))]
-    if not sparse.issparse(rows) and not for_trees:
+    is_sparse = sparse.issparse(rows)
+    # Trees split gaps off like any value, and need no scales. Unlike "passthrough" the identity
+    # checks the number of columns.
+    if for_trees or _of_one_length(rows):
+        scaler = FunctionTransformer(accept_sparse=True)
+    else:
+        scaler = MaxAbsScaler() if is_sparse else StandardScaler()
+    steps = [("scale", scaler)]
+    if not is_sparse and not for_trees:
         steps.insert(0, ("fill", SimpleImputer(keep_empty_features=True)))
     return Pipeline(steps)
-
-
-def scaler_for(rows: Any, *, as_is: bool = False) -> Any:
-    """Return a scaler for these rows: an identity step if they are to stay as they are."""
-    # Unlike "passthrough" the identity checks the number of columns.
-    if as_is or _of_one_length(rows):
-        return FunctionTransformer(accept_sparse=True)
-    return MaxAbsScaler() if sparse.issparse(rows) else StandardScaler()
 
 
 def _of_one_length(rows: Any) -> bool:
@@ -198,7 +194,6 @@ def _of_one_length(rows: Any) -> bool:
     their largest entries would give the rarest words the same weight as all others.
     """
     # Counts come as integers, small ones whose squares would overflow.
-    chunks = (rows[some].astype(np.float64) for some in gen_batches(rows.shape[0], CHUNK))
-    lengths = np.concatenate([row_norms(some) for some in chunks])
+    lengths = row_norms(rows.astype(np.float64))
     lengths = lengths[lengths > 0]
     return len(lengths) == 0 or bool(lengths.max() <= (1.0 + EQUAL_LENGTHS) * lengths.min())

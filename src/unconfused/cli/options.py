@@ -117,15 +117,14 @@ identity = partial(
 missing = partial(
     column,
     "--missing",
-    "Value that marks a missing label, such as -1 or '?', besides empty cells and NA.",
+    "Value that marks a missing label or truth, such as -1 or '?', besides empty cells and NA.",
     "VALUE",
 )
 rows = partial(file, "--rows", "Rows per chunk.", min=1, default=2**16)
 stream = partial(
     file,
     "--stream/--no-stream",
-    "Read DATA in chunks and keep the features on disk, for data larger than memory; the model is "
-    "the same.",
+    "Read DATA in chunks and keep the features on disk, for tables larger than memory.",
     show_default="above 512 MB",
 )
 scratch = partial(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,7 @@ def open_session(
     fetch = task.table.iloc.__getitem__ if task.is_frame else task.table.__getitem__
     outside = left_out(known) if task.is_frame else []
     # The key is the row's title, and answers are shown as votes.
-    named = [] if known.identity is None else [known.identity]
-    hidden = [*(hidden or []), *named, *known.annotators]
+    hidden = [*filter(None, [known.identity, *(hidden or [])]), *known.annotators]
     rows = ReviewRows(keys, labels, fetch, outside, hidden, images)
     if task.kind == "votes":
         rows = replace(rows, votes=lambda row: votes_on(task.y, row))
@@ -63,19 +63,19 @@ def open_session(
     classes = np.array(sorted({*labels} - {""}), dtype=object)
     say_notes(suspicious_columns(plan, classes, "--ignore and --hide"))
 
-    def judge(checked: CheckedRows) -> Judged:
+    def judge(checked: CheckedRows) -> Iterator[Judged]:
         if task.kind == "votes":
-            return judge_votes(task, plan, y, checked)
-        return judge_labels(task, plan, settings.seed, checked)
+            yield judge_votes(task, plan, y, checked)
+        else:
+            yield from judge_labels(task, plan, settings.seed, checked)
 
     return Session(rows, verdicts, judge, seed=settings.seed, **drawing)
 
 
 def majority_of(votes: Votes) -> Any:
     """Return the most frequent answer on each row, as in the report; None without any."""
-    codes, _ = most_frequent(votes.tally)
     found = np.array([*votes.classes.tolist(), None], dtype=object)
-    return found[codes]
+    return found[most_frequent(votes.tally)[0]]
 
 
 def votes_on(votes: Votes, row: int) -> list[tuple[str, str]]:
@@ -111,23 +111,26 @@ def tell_when_to_stop(task: Task, settings: Settings, more: int) -> Any:
     if curve.left.by_model and counts is not None:
         alone = wrong_labels(counts, "trusted")
         said.append(
-            "The count alone, as `fit`, `audit` and `estimate` show it, is less certain: "
-            f"{alone.number} before any was corrected ({percent_range(alone.low, alone.high)})."
+            f"`fit`, `audit` and `estimate` show the count on these rows alone: {alone.number} "
+            f"before any was corrected ({percent_range(alone.low, alone.high)})."
         )
     return Group(table, *said, curve.sentence)
 
 
-def judge_labels(task: Task, plan: Plan, seed: int, checked: CheckedRows) -> Judged:
-    """Fit the task with the verdicts so far, and judge each row by models without it."""
+def judge_labels(task: Task, plan: Plan, seed: int, checked: CheckedRows) -> Iterator[Judged]:
+    """Judge each row by models without it; then fit the task with the verdicts, for reasons."""
     y, y_true = common_labels([task.y, checked.y_true.tolist()])
     checked = replace(checked, y_true=np.asarray(y_true, dtype=object))
     with warnings_as_notes([]):
         left_out = judge_left_out(plan.rows, y, checked, classes=task.classes, random_state=seed)
+        judged = Judged(
+            None, left_out.classes, plan.rows, left_out.observed, left_out.posterior,
+            left_out.ranking, left_out.alone, left_out.matrix,
+        )  # fmt: skip
+    yield judged
+    with warnings_as_notes([]):
         learner = fit_checked(plan.learner, plan.rows, y, checked, left_out=left_out)
-    return Judged(
-        replace(plan, learner=learner).model, plan.rows, left_out.observed, left_out.posterior,
-        left_out.ranking, left_out.alone, left_out.matrix,
-    )  # fmt: skip
+    yield replace(judged, model=replace(plan, learner=learner).model)
 
 
 def judge_votes(task: Task, plan: Plan, majority: Any, checked: CheckedRows) -> Judged:
@@ -141,4 +144,4 @@ def judge_votes(task: Task, plan: Plan, majority: Any, checked: CheckedRows) -> 
     posterior = np.asarray(learner.label_posterior(plan.rows, task.y))
     alone = np.asarray(learner.predict_proba(plan.rows))
     model = replace(plan, learner=learner).model
-    return Judged(model, plan.rows, codes, posterior, posterior, alone)
+    return Judged(model, learner.classes_, plan.rows, codes, posterior, posterior, alone)

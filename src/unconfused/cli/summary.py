@@ -1,16 +1,12 @@
-"""Labels and columns in words: `NoiseSummary`, `show_columns` and others."""
+"""Labels and columns in words: `summarize`, `show_columns` and others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
-from sklearn.preprocessing import FunctionTransformer
 
 from unconfused._columns.kinds import ColumnPlan
 from unconfused._report.source import checked_in_words
@@ -20,11 +16,14 @@ from unconfused._typing import FloatArray, Labels
 from unconfused.cli.console import console
 from unconfused.cli.errors import in_options
 from unconfused.cli.input.label_options import LabelOptions
-from unconfused.cli.input.task import Kind, Plan, Task, label_texts, present_labels
+from unconfused.cli.input.task import Plan, Task, label_texts, present_labels
 from unconfused.confusion.estimate import ConfusionEstimate
 
 HARDLY_SO_MANY = 0.5
 """Share of wrong labels from which an estimate without trusted rows is not credible."""
+
+MANY_DRAWN = 100
+"""Rows drawn at random from which their count says enough."""
 
 TOO_CLEAN = 0.02
 """Upper end of the interval below which checked rows without a wrong label are pointed out."""
@@ -32,65 +31,13 @@ TOO_CLEAN = 0.02
 MOST_LISTED = 12
 """Columns of a kind that the table of columns lists."""
 
-MOST_NAMES = 6
-"""Columns of a kind that are listed by name; beyond that, only their number."""
-
 KINDS = {
-    "numbers": ("number", "numbers", "--categories, --ignore"),
-    "categories": ("category", "categories", "--text, --ignore"),
-    "text": ("text", "texts", "--categories, --ignore"),
-    "dates": ("date", "dates", "--categories, --ignore"),
+    "numbers": "--categories, --ignore",
+    "categories": "--text, --ignore",
+    "text": "--categories, --ignore",
+    "dates": "--categories, --ignore",
 }
-"""One and many columns of a kind, and the options that make another kind of them."""
-
-
-@dataclass(frozen=True)
-class NoiseSummary:
-    """The share of wrong labels, and the most frequent mix-up, in words."""
-
-    found: WrongLabels
-    classes: Labels
-    kind: Kind
-    source: str
-    """What the numbers are based on, in words."""
-
-    @property
-    def wrong_share(self) -> float:
-        """Share of wrong labels; 0 if all were taken as right."""
-        return 0.0 if self.found.basis == "assumed" else self.found.share
-
-    def sentence(self) -> str:
-        """Return a one-line summary."""
-        if self.found.basis == "assumed" and self.kind == "given":
-            return "Some labels are not classes, so how many are wrong is not counted."
-        what = "answers" if self.kind == "votes" else "labels"
-        return self.found.sentence(class_names(self.classes), what)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        known, names, pair = self.found.basis != "assumed", self.classes.tolist(), self.found.pair
-        return {
-            "wrong_share": self.wrong_share,
-            "low": self.found.low if known else None,
-            "high": self.found.high if known else None,
-            "true": None if pair is None else names[pair[0]],
-            "label": None if pair is None else names[pair[1]],
-            "pair_share": self.found.pair_share,
-            "kind": self.kind,
-            "source": self.source,
-            "sentence": self.sentence(),
-        }
-
-    def doubts(self) -> list[str]:
-        """Return a note if the numbers are not credible."""
-        if self.kind == "trusted" and self.found.share == 0 and self.found.high < TOO_CLEAN:
-            return ["No checked label is wrong. Is the column of --truth a copy of the labels?"]
-        if self.kind != "nothing" or self.wrong_share < HARDLY_SO_MANY:
-            return []
-        return [
-            "An estimate this high usually means that the features say little about the classes "
-            "(is there a text column to pass to --text?), not that the labels are this bad."
-        ]
+"""Kinds of columns, and the options that make another kind of them."""
 
 
 def basis_of(task: Task) -> Basis:
@@ -100,17 +47,43 @@ def basis_of(task: Task) -> Basis:
 
 def summarize(
     task: Task, known: LabelOptions, classes: Labels, found: WrongLabels | None = None
-) -> NoiseSummary:
-    """Summarize the labels of a task; without numbers, say why there are none."""
-    if found is None:
-        found = wrong_labels(np.zeros((len(classes), len(classes))), "assumed")
-    source = _source_words(task, known)
-    if found.basis == "assumed" and task.kind == "nothing":
-        source = (
-            "How many are wrong could not be estimated. A few dozen checked rows per class "
-            "(--truth) would tell."
-        )
-    return NoiseSummary(found, classes, task.kind, source)
+) -> dict[str, Any]:
+    """Say how many labels are wrong, in numbers and words; without numbers, say why there are none.
+
+    `--json` prints this, and a saved model keeps it.
+    """
+    found = wrong_labels(np.zeros((0, 0)), "assumed") if found is None else found
+    unknown, names, pair = found.basis == "assumed", classes.tolist(), found.pair
+    source, what = _source_words(task, known), "answers" if task.kind == "votes" else "labels"
+    sentence = found.sentence(class_names(classes), what)
+    if unknown and task.kind == "nothing":
+        source = "How many are wrong could not be estimated. A few dozen checked rows per class "
+        source += "(--truth) would tell."
+    if unknown and task.kind == "given":
+        sentence = "Some labels are not classes, so how many are wrong is not counted."
+    return {
+        "wrong_share": 0.0 if unknown else found.share,
+        "low": None if unknown else found.low,
+        "high": None if unknown else found.high,
+        "true": None if pair is None else names[pair[0]],
+        "label": None if pair is None else names[pair[1]],
+        "pair_share": found.pair_share,
+        "kind": task.kind,
+        "source": source,
+        "sentence": sentence,
+    }
+
+
+def doubts(told: dict[str, Any]) -> list[str]:
+    """Return a note if the numbers of a summary are not credible."""
+    if told["kind"] == "trusted" and told["wrong_share"] == 0 and (told["high"] or 1) < TOO_CLEAN:
+        return ["No checked label is wrong. Is the column of --truth a copy of the labels?"]
+    if told["kind"] != "nothing" or told["wrong_share"] < HARDLY_SO_MANY:
+        return []
+    return [
+        "An estimate this high usually means that the features say little about the classes "
+        "(is there a text column to pass to --text?), not that the labels are this bad."
+    ]
 
 
 def _source_words(task: Task, known: LabelOptions) -> str:
@@ -127,6 +100,9 @@ def _source_words(task: Task, known: LabelOptions) -> str:
     elif task.kind == "votes":
         where = f"{count(task.y.n_annotators, 'annotator')} in {count(len(task.y), 'answer')} on "
         where += count(len(task.place), "row")
+        several = int((np.bincount(task.y.item) > 1).sum())
+        if 2 * several < len(task.place):
+            where += f", only {several:,} of them with several answers"
     return SOURCES[basis_of(task)].format(where=where, option=option)
 
 
@@ -144,7 +120,10 @@ def _of_verdicts(task: Task, where: str) -> str:
         )
     others = f" The model also learns from the other {n_known - n_drawn:,}, which are not counted."
     found = f"Based on {_checked(task, checked.y_random)}, drawn at random ({where})."
-    return f"{found}{others if n_known > n_drawn else ''}"
+    found += others if n_known > n_drawn else ""
+    if n_drawn < MANY_DRAWN and task.kind == "trusted":
+        found += " `unconfused review --when-to-stop` also uses the model, and may be more certain."
+    return found
 
 
 def _checked(task: Task, truth: Any) -> str:
@@ -170,12 +149,11 @@ def show_columns(plan: Plan) -> None:
     table.add_column("read as", no_wrap=True)
     table.add_column("columns", overflow="fold")
     table.add_column("to change", no_wrap=True)
-    for kind, (_, many, options) in KINDS.items():
-        names = getattr(plan.columns, kind)
-        if names:
+    for kind, options in KINDS.items():
+        if names := getattr(plan.columns, kind):
             more = len(names) - MOST_LISTED
             shown = ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-            table.add_row(many, Text(printable(shown)), options)
+            table.add_row(kind, Text(printable(shown)), options)
     left = list(plan.columns.left_out.items())
     for name, why in left[:MOST_LISTED]:
         options = "--numbers" if "as numbers" in why else "--text, --categories"
@@ -184,20 +162,6 @@ def show_columns(plan: Plan) -> None:
     if len(left) > MOST_LISTED:
         table.add_row("left out", f"{len(left) - MOST_LISTED:,} more (--json lists all)", "")
     console(stderr=True).print(table)
-
-
-def describe_columns(plan: Plan) -> str:
-    """Return the kinds of the columns on one line."""
-    if plan.columns is None:
-        as_is = isinstance(plan.model.named_steps["scale"], FunctionTransformer)
-        how = "not scaled" if as_is else "scaled"
-        return f"Features: {plan.rows.shape[1]:,} columns without names, {how}."
-    found = []
-    for kind, (one, many, _) in KINDS.items():
-        names = getattr(plan.columns, kind)
-        listed = f" ({', '.join(names)})" if len(names) <= MOST_NAMES else ""
-        found += [f"{len(names)} {one if len(names) == 1 else many}{listed}"] if names else []
-    return f"Features: {'; '.join(found)}."
 
 
 def suspicious_columns(
@@ -228,8 +192,9 @@ def suspicious_columns(
 WIDEST = 9
 """Width of an interval such as 0.12-0.34."""
 
-MOST_CLASSES = 20
-"""Lines of the table by class, least accurate first."""
+MOST_IN_MATRIX, MOST_IN_LIST = 5, 20
+"""Classes whose matrix fits into 80 columns, and lines of the table by class, least accurate first.
+"""
 
 LONGEST_ROW_NAME = 20
 """Characters of a name before its row of the matrix."""
@@ -238,15 +203,11 @@ NUMBERS_WIDTH = 58
 """What a line of the table by class takes without its two names."""
 
 
-def confusion_table(found: ConfusionEstimate, level: float, out: Console) -> Table:
-    """Return the matrix if it is not wider than the terminal, else one line per class."""
-    if len(found.classes) <= MOST_CLASSES:
-        unbounded = out.options.update(width=10_000)
-        for longest in (LONGEST_ROW_NAME, WIDEST):
-            table = _matrix_table(found, level, longest)
-            if Measurement.get(out, unbounded, table).maximum <= out.width:
-                return table
-    return _class_table(found, level, out.width)
+def confusion_table(found: ConfusionEstimate, level: float, width: int) -> Table:
+    """Return the matrix, or one line per class if there are many of them."""
+    if len(found.classes) <= MOST_IN_MATRIX:
+        return _matrix_table(found, level)
+    return _class_table(found, level, width)
 
 
 def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
@@ -254,25 +215,24 @@ def _names_of(found: ConfusionEstimate, longest: int) -> list[str]:
     return short_names([printable(str(one)) for one in found.classes.tolist()], longest)
 
 
-def _matrix_table(found: ConfusionEstimate, level: float, longest: int) -> Table:
-    """Return the matrix, with the interval below each entry; columns have the `longest` names."""
+def _matrix_table(found: ConfusionEstimate, level: float) -> Table:
+    """Return the matrix, with the interval below each entry."""
     low, high = found.interval(level)
-    names, columns = _names_of(found, LONGEST_ROW_NAME), _names_of(found, longest)
     table = Table(
         title="How true classes (rows) are labelled (columns)",
         caption=f"Below each share: its {100 * level:g} % interval.",
         show_lines=True,
     )
     table.add_column("true", no_wrap=True)
-    for name in columns:
+    for name in _names_of(found, WIDEST):
         table.add_column(Text(name), justify="right", no_wrap=True)
-    for t, name in enumerate(names):
+    for t, name in enumerate(_names_of(found, LONGEST_ROW_NAME)):
         cells = [
             Text(
                 f"{found.matrix[t, k]:.2f}\n{_interval(low, high, t, k)}",
                 style="bold" if t == k else "" if found.matrix[t, k] >= 0.05 else "dim",
             )
-            for k in range(len(names))
+            for k in range(len(found.classes))
         ]
         table.add_row(Text(name), *cells)
     return table
@@ -285,7 +245,7 @@ def _class_table(found: ConfusionEstimate, level: float, width: int) -> Table:
     """
     low, high = found.interval(level)
     names, right = _names_of(found, max(5, (width - NUMBERS_WIDTH) // 2)), np.diag(found.matrix)
-    order = np.argsort(right, kind="stable")[:MOST_CLASSES]
+    order = np.argsort(right, kind="stable")[:MOST_IN_LIST]
     left = len(names) - len(order)
     more = f" {left} classes that are right more often are not shown." if left else ""
     table = Table(

@@ -17,6 +17,7 @@ from unconfused._matrix import GuessedConfusionWarning
 from unconfused._matrix_labels import is_guess
 from unconfused._pipelines import (
     aligned_columns,
+    decoded,
     final_step,
     parameters,
     takes_in_fit,
@@ -24,13 +25,12 @@ from unconfused._pipelines import (
 )
 from unconfused._typing import FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.cross_validated import Split, class_probabilities, make_folds, out_of_fold
-from unconfused.confusion.estimation.calibration import posterior_given
+from unconfused.confusion.estimation.calibration import posterior_given, sharpened
 from unconfused.confusion.estimation.label_quality import (
     Criterion,
     LabelScores,
     judge_labels,
     matrix_helps,
-    sharpened,
 )
 
 
@@ -66,8 +66,8 @@ class LabelScorer:
         self.targets, self.params = self.best_known, dict[str, Labels]()
         self.takes_truth = bool(trusted.any()) and takes_in_fit(estimator, "y_true")
         if self.takes_truth:
-            self.params = {f"{prefix}y_true": _decode(labels.truth, labels.classes)}
-            self.targets = _decode(labels.observed, labels.classes)
+            self.params = {f"{prefix}y_true": decoded(labels.truth, labels.classes)}
+            self.targets = decoded(labels.observed, labels.classes)
 
     def score(self, any_folds: bool) -> LabelScores:
         """Score the labels; rows that no fold tests have scores of 0.
@@ -195,15 +195,6 @@ def _with_choices(estimator: Any, fitted: Any) -> Any:
     if is_guess(matrix) or (isinstance(matrix, str) and matrix == "auto"):
         chosen["confusion"] = getattr(done, "guessed_confusion_", None) or matrix
     return with_parameters(estimator, **chosen)
-
-
-def _decode(codes: IntArray, classes: Labels) -> Labels:
-    """Turn codes back into labels, None where missing."""
-    if np.all(codes != MISSING):
-        return np.asarray(classes[codes])
-    labels = classes.astype(object)[codes]
-    labels[codes == MISSING] = None
-    return np.asarray(labels)
 
 
 def _probabilities_and_evidence(

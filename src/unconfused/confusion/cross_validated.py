@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from unconfused._arguments import check_weight
 from unconfused._arguments import random_state as make_random_state
-from unconfused._labels import MISSING, count_pairs, encode_labels
+from unconfused._labels import MISSING, count_pairs, encode_labels, refuse_other_length
 from unconfused._pipelines import aligned_columns
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion.estimate import ConfusionEstimate, name_classes, refuse_uncounted
@@ -100,15 +100,9 @@ def labelled_rows(
     """Return the rows with a label, its codes, the classes, and the indices of these rows."""
     labels = encode_labels(y, classes=classes, missing_label=missing_label)
     (X,) = indexable(X)
-    refuse_other_length(X, labels.observed, name)
+    refuse_other_length(_num_samples(X), len(labels.observed), second=name)
     known = np.flatnonzero(labels.observed != MISSING)
     return _safe_indexing(X, known), labels.observed[known], labels.classes, known
-
-
-def refuse_other_length(X: Rows, labels: Labels, name: str) -> None:
-    """Raise if there is not one label per row."""
-    if _num_samples(X) != len(labels):
-        raise ValueError(f"X has {_num_samples(X)} rows but {name} has {len(labels)} labels.")
 
 
 def make_folds(

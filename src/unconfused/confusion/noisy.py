@@ -25,7 +25,7 @@ from unconfused.confusion.estimate import (
     name_classes,
     refuse_uncounted,
 )
-from unconfused.confusion.estimation.calibration import best_power, sharpen
+from unconfused.confusion.estimation.calibration import sharpened
 from unconfused.confusion.estimation.class_probabilities import guess_counts, unmix_probabilities
 from unconfused.confusion.estimation.neighbours import (
     Neighbourly,
@@ -38,6 +38,9 @@ CAVEAT = "No true labels were known: check some rows of every class by hand befo
 
 INVERSE_PENALTIES = (0.01, 0.1, 1.0)
 """What the default model's `C` is chosen from, by the likelihood of the labels left out."""
+
+ROWS_TO_COMPARE_BY = 1000
+"""It is chosen on the fewest folds that hold this many rows."""
 
 TOLD_APART = 0.75
 """Mean probability of a class among the rows predicted to be of it, below which the class overlaps
@@ -185,8 +188,7 @@ def _doubted(
     """
     n_classes, labels = len(counts), counts.sum(axis=1)
     others = np.where(np.eye(n_classes) > 0, 0.0, labels - np.diag(counts)).max(axis=1)
-    truth, evidence = unmix_probabilities(probability, matrix), matrix[:, observed].T
-    sure = sharpen(truth, best_power(truth, evidence))
+    sure = sharpened(unmix_probabilities(probability, matrix), matrix[:, observed].T)
     predicted = sure.argmax(axis=1)
     size = np.bincount(predicted, minlength=n_classes)
     overlaps = np.bincount(predicted, sure.max(axis=1), n_classes) < TOLD_APART * size
@@ -209,14 +211,28 @@ def left_out_probabilities(
         )
     read = partial(class_probabilities, classes=classes)
     if estimator is None:
+        if sparse.issparse(X):
+            # Optimizing over weights of columns without an entry took most of the time on texts.
+            X = sparse.csr_array(X)
+            X = X[:, np.union1d(X.indices, 0)]
         scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
         models = [LogisticRegression(C=penalty, max_iter=1000) for penalty in INVERSE_PENALTIES]
         candidates = [make_pipeline(scaler, model) for model in models]
     else:
         candidates = [estimator]
-    tables = (
-        out_of_fold(candidate, X, classes[codes], splits, read, n_jobs=n_jobs)
-        for candidate in candidates
-    )
-    own = np.arange(len(codes)), codes
-    return np.asarray(max(tables, key=lambda one: np.log(np.maximum(one[own], 1e-12)).mean()))
+
+    def predicted(candidate: Any, some: list[Split]) -> FloatArray:
+        """Return the probabilities of rows that these splits test, and 0 of others."""
+        found = out_of_fold(candidate, X, classes[codes], some, read, n_jobs=n_jobs)
+        return np.asarray(found)
+
+    def likelihood(table: FloatArray) -> float:
+        return float(np.log(np.maximum(table[tested, codes[tested]], 1e-12)).mean())
+
+    n_tested = np.cumsum([len(test) for _, test in splits])
+    n_first = 1 + int(np.searchsorted(n_tested[:-1], ROWS_TO_COMPARE_BY))
+    tested = np.concatenate([test for _, test in splits[:n_first]])
+    tables = [predicted(candidate, splits[:n_first]) for candidate in candidates]
+    best = max(range(len(tables)), key=lambda one: likelihood(tables[one]))
+    rest = splits[n_first:]
+    return tables[best] + predicted(candidates[best], rest) if rest else tables[best]

@@ -9,15 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
 
-from unconfused._labels import MISSING, EncodedLabels, encode_labels, label_array
+from unconfused._labels import (
+    MISSING,
+    EncodedLabels,
+    encode_labels,
+    label_array,
+    refuse_other_length,
+)
 from unconfused._matrix import LabelNoiseWarning
 from unconfused._matrix_labels import is_rectangular
 from unconfused._pipelines import final_step
 from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels, Rows, Seed
 from unconfused.confusion._label_scores import LabelScorer, ranking_folds
-from unconfused.confusion.cross_validated import refuse_other_length
 from unconfused.confusion.estimation.calibration import judged_labels
 from unconfused.confusion.estimation.label_quality import Criterion
 
@@ -175,7 +181,7 @@ def rank_label_errors(
         )
     labels = encode_labels(y, y_true, missing_label=missing_label)
     (X,) = indexable(X)
-    refuse_other_length(X, labels.observed, "y")
+    refuse_other_length(_num_samples(X), len(labels.observed))
     if np.all(labels.truth != MISSING):
         raise ValueError("y_true gives the truth of every row, so there is no label to rank.")
     usable = np.flatnonzero((labels.observed != MISSING) | (labels.truth != MISSING))

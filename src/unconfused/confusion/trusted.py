@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import chi2_contingency
 
 from unconfused._arguments import check_weight
-from unconfused._labels import count_pairs, encode_labels, refuse_swapped
+from unconfused._labels import MISSING, EncodedLabels, count_pairs, encode_labels
 from unconfused._matrix import ConfusionWarning
 from unconfused._text import percent
 from unconfused._typing import ArrayLike, FloatArray, IntArray
@@ -64,6 +64,18 @@ def from_trusted(
     if smoothing == 0:
         refuse_uncounted(counts, labels.classes, "no trusted row of that class has a label.")
     return ConfusionEstimate.from_counts(counts, labels.classes, smoothing)
+
+
+def refuse_swapped(labels: EncodedLabels, n_rows: FloatArray) -> None:
+    """Raise if all rows have a truth and few have a label, as when the two are swapped."""
+    if np.any(labels.truth == MISSING):
+        return
+    shown, total = n_rows[labels.observed >= 0].sum(), n_rows.sum()
+    if 0 < 2 * shown < total:
+        raise ValueError(
+            f"y_true gives the class of every row, y a label for {shown:g} of {total:g}: they look "
+            "swapped. y holds the observed labels, y_true the truth where it is known."
+        )
 
 
 @dataclass(frozen=True)

@@ -140,12 +140,7 @@ def fetch_music_genre(
         ``frame``, ``feature_names``, ``target_names`` and ``DESCR``. Unless the subset is
         ``"test"``, also with $votes.
 
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged.
+    $refusals
     """
     columns, votes = read_supplied(MUSIC, fetch_music_genre, data_home, parts_of(subset), "song")
     if as_frame and votes:
@@ -194,12 +189,7 @@ def fetch_sentiment_polarity(
         With ``data`` (an array of texts), ``target`` (the truth, "negative" or "positive"),
         ``target_names`` and ``DESCR``. Unless the subset is ``"test"``, also with $votes.
 
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged.
+    $refusals
     """
     columns, votes = read_supplied(SENTIMENT, fetch_sentiment_polarity, data_home, parts_of(subset))
     texts, truth = np.array(columns["text"], dtype=object), np.array(columns["class"])
@@ -234,12 +224,7 @@ def fetch_youtube_spam(
         row per comment and one column per rule, None where it abstains; ``annotators``, the names
         of these columns; ``target_names`` and ``DESCR``.
 
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged.
+    $refusals
     """
     columns, _ = read_supplied(YOUTUBE, fetch_youtube_spam, data_home, parts_of(subset))
     return hand_over(
@@ -277,12 +262,7 @@ def fetch_medical_relations(*, data_home: DataHome = None, return_X_y: bool = Fa
         unknown), ``distant_labels``, ``crowd_labels``, ``crowd_scores`` (of "cause"), ``terms``
         (two per sentence), ``target_names`` and ``DESCR``.
 
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is damaged.
+    $refusals
     """
     columns, _ = read_supplied(MEDICAL, fetch_medical_relations, data_home, ["cause"])
     distant, crowd = np.array(columns["distant_label"]), np.array(columns["crowd_label"])

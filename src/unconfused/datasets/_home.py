@@ -46,6 +46,12 @@ SHARED_DOCS = {
         If a download fails.
     ValueError
         If a file is damaged.""",
+    "refusals": """Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If a file is damaged.""",
     "votes": """``votes``, one row per row of ``data`` and one column per
         annotator, None without an answer; ``annotators``, the names of these columns; and
         ``answers``, the same votes in long form: ``item`` (the row of ``data``), ``annotator`` and

@@ -5,7 +5,6 @@ from typing import Any
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.array_api.namespace import ArraySpace
 from unconfused.engines.base import CellTables, Engine, LikelihoodPass, Partition
-from unconfused.engines.local.threads import blas_threads_for, thread_pools
 
 __all__ = [
     "ArrayEngine",
@@ -15,8 +14,6 @@ __all__ = [
     "LikelihoodPass",
     "LocalEngine",
     "Partition",
-    "blas_threads_for",
-    "thread_pools",
 ]
 
 

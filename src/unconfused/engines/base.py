@@ -166,6 +166,15 @@ class Partition(Protocol):
         """Return the update vectors of a region for all true classes, (Q, features)."""
 
 
+def exact_norms(partition: Partition) -> FloatArray:
+    """Return the norm of every update vector, (Q, Q)."""
+    lower, upper = partition.norm_bounds()
+    while np.any(lower < upper):  # a loop, as a lost worker can invalidate measured norms
+        partition.measure([(p, q) for p, q in np.argwhere(lower < upper).tolist()])
+        lower, upper = partition.norm_bounds()
+    return upper
+
+
 class ExactNorms:
     """Mixin for partitions that compute all norms exactly; implement `pair_norms`."""
 

@@ -1,15 +1,24 @@
-"""Rows as NumPy, SciPy or other libraries hold them: checks, conversions, linear scores.
+"""Rows as NumPy, SciPy or other libraries hold them: checks, conversions, scores, threads.
 
 With ``sklearn.set_config(array_api_dispatch=True)`` rows stay in their library. Labels and weights
 are converted to NumPy.
+
+After a product, OpenBLAS threads busy-wait for some 20 milliseconds and take cores away from
+compiled loops that follow, which costs a fit that alternates between the two much of its speed-up.
 """
 
 from __future__ import annotations
 
-from functools import partial
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
@@ -20,10 +29,17 @@ from sklearn.utils._array_api import (
 )
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import column_or_1d
+from threadpoolctl import ThreadpoolController
 
 from unconfused._labels import label_array
 from unconfused._typing import FloatArray, Labels
 from unconfused.engines.array_api.namespace import ArraySpace
+
+FEW_ENTRIES = 2**22
+"""Stored entries up to which BLAS threads cost more than they gain: a product of such rows takes
+less time than the threads' synchronization."""
+
+_blas_limited = threading.Lock()
 
 
 def is_dask(X: Any) -> bool:
@@ -166,28 +182,13 @@ def refuse_other_namespace(X: Any, estimator: Any) -> None:
 
 
 def class_scores(X: Any, coef: Any, intercept: Any) -> Any:
-    """Return ``X @ coef.T + intercept``, (n, rows of coef), without overflow or underflow.
-
-    If scores overflowed, any class could win; if all of a row underflowed to 0, the first would.
-    Such rows are scored again in double precision, with rows and weights scaled to 1, and their
-    scores are rescaled into range. The order of the classes and the signs of the scores are kept.
-    """
+    """Return ``X @ coef.T + intercept``, (n, rows of coef); raise if it overflows."""
     xp = namespace(X)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scores = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
-        all_finite = bool(xp.isfinite(xp.sum(scores)))
-    # Beside an intercept, differences of tiny scores are rounded away anyhow.
-    has_intercept = bool(xp.any(intercept != 0))
-    if all_finite and has_intercept:
-        return scores
-    lowest = 0.0 if has_intercept else _smallest(np.finfo(to_numpy(intercept).dtype))
-    sizes = to_numpy(xp.max(xp.abs(scores), axis=1))
-    rows = np.flatnonzero(~((sizes >= lowest) & np.isfinite(sizes)))
-    if not len(rows):
-        return scores
-    host, coef, intercept = map(to_numpy, (scores, coef, intercept))
-    host[rows] = _scaled_scores(to_numpy(rows_at(X, rows)), coef, intercept, host.dtype)
-    return like(host, X, scores.dtype)
+        if bool(xp.isfinite(xp.sum(scores))) or bool(xp.all(xp.isfinite(scores))):
+            return scores
+    raise ValueError("The scores overflow: scale the features down, here and in the fit.")
 
 
 def scores_on_host(X: Any, weights: FloatArray) -> FloatArray:
@@ -199,36 +200,60 @@ def scores_on_host(X: Any, weights: FloatArray) -> FloatArray:
 def fits_into(weights: FloatArray, dtype: Any) -> bool:
     """Whether weights neither overflow nor lose digits in this type."""
     largest, info = np.abs(weights).max(initial=0.0), np.finfo(dtype)
-    return bool(largest == 0 or _smallest(info) <= largest <= _largest(info))
+    # Differences of scores must not overflow; what underflows is less than a rounding error.
+    smallest = float(info.smallest_normal) / float(info.eps)
+    return bool(largest == 0 or smallest <= largest <= float(info.max) / 4)
 
 
-def _smallest(info: Any) -> float:
-    """Return the size from which on what underflows is less than a rounding error."""
-    return float(info.smallest_normal) / float(info.eps)
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Return the loaded thread pools; cached, since the search takes milliseconds."""
+    return ThreadpoolController()
 
 
-def _largest(info: Any) -> float:
-    """Return a bound on scores whose differences do not overflow."""
-    return float(info.max) / 4
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` asks for: all cores this process may use if -1.
+
+    None asks for as many, up to the current limit of OpenMP, which threadpoolctl, the environment
+    and joblib's workers set where several processes share the cores.
+    """
+    available = cpu_count()
+    if n_jobs is None:
+        pools = thread_pools().info()
+        loops = [pool["num_threads"] for pool in pools if pool["user_api"] == "openmp"]
+        return int(max(1, min([available, *loops])))
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: use 1 for one thread, -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, int(available) + 1 + n_jobs)
 
 
-def _scaled_scores(X: Any, coef: FloatArray, intercept: FloatArray, dtype: Any) -> FloatArray:
-    rows, weights = X.astype(np.float64), coef.astype(np.float64)
-    sizes = abs(rows).max(axis=1)
-    sizes = _or_one(sizes.toarray().ravel() if issparse(rows) else sizes)[:, np.newaxis]
-    size, info = _or_one(np.abs(weights).max()), np.finfo(dtype)
-    with np.errstate(under="ignore"):
-        if issparse(rows):
-            rows.data /= np.repeat(sizes[:, 0], np.diff(rows.indptr))
-        else:
-            rows /= sizes
-        scores = rows @ (weights / size).T + intercept / sizes / size
-        tops = _or_one(np.abs(scores).max(axis=1, keepdims=True))
-        powers = np.log2(sizes) + np.log2(size) + np.log2(tops)
-        powers = np.clip(powers, np.log2(_smallest(info)), np.log2(_largest(info)))
-        scaled: FloatArray = scores / tops * 2.0**powers
-    return scaled
+@contextmanager
+def quiet_blas() -> Iterator[None]:
+    """Limit BLAS to one thread inside this context.
+
+    The limit is global to the process, so of several concurrent contexts only the first sets and
+    restores it; otherwise the last to exit could restore the limit of 1 set by another.
+    """
+    if not _blas_limited.acquire(blocking=False):
+        yield
+        return
+    try:
+        with thread_pools().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _blas_limited.release()
 
 
-def _or_one(sizes: Any) -> Any:
-    return np.where(sizes > 0, sizes, 1.0)
+def n_entries(X: Any) -> int:
+    """Return the number of stored entries of rows; `sys.maxsize` if it is unknown."""
+    if hasattr(X, "nnz"):
+        return int(X.nnz)
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    # The number of rows of a Dask collection may be unknown: NaN (array) or lazy (frame).
+    known = len(shape) == 2 and isinstance(shape[0], Real) and shape[0] == shape[0]
+    return int(shape[0] * shape[1]) if known else sys.maxsize
+
+
+def blas_threads_for(X: Any) -> AbstractContextManager[None]:
+    """Return a context that limits BLAS to one thread if the rows are few."""
+    return quiet_blas() if n_entries(X) <= FEW_ENTRIES else nullcontext()

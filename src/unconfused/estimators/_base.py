@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,7 +17,6 @@ from unconfused._matrix import label_chances
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels, Rows
 from unconfused.engines.array_api.engine import ArrayEngine
 from unconfused.engines.base import Engine, logarithms, posterior, softmax
-from unconfused.engines.local.threads import thread_count
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import (
     array_space,
@@ -31,6 +30,7 @@ from unconfused.estimators._arrays import (
     refuse_other_namespace,
     refuse_other_than_numbers,
     refuse_unusable,
+    thread_count,
     to_numpy,
     without_duplicates,
 )
@@ -79,6 +79,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that predicts the class whose weights score highest."""
 
     confusion: Any
+    classes: ArrayLike | None
     missing_label: Any
     fit_intercept: bool
     n_jobs: int | None
@@ -119,6 +120,36 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_at_once
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        y_true: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model to noisy labels.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
+        y : observed labels; may be missing where `y_true` is given
+        y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
+            a matrix, at least one must be known
+        sample_weight : frequency weight of every row
+
+        Returns
+        -------
+        The fitted classifier. Ctrl-C keeps the current model, if there is one, and re-raises the
+        interrupt.
+        """
+        self._validate_params()
+        self._fit(self._check_data(X, y, y_true, sample_weight, self.classes, reset=True))
+        return self
+
+    def _fit(self, data: NoisyData) -> None:
+        raise NotImplementedError
+
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Return X as a C-ordered array or CSR matrix of float32 or float64, copied only if not."""
         if is_dask(X):
@@ -158,13 +189,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             observed, to_numpy(y_true), self.confusion, classes, self.missing_label
         )
         weight, bare = checked_weight(sample_weight, X.shape[0]), without_label(labels)
+        passed = y_true is not None
         if not bare.any():
-            return NoisyData(X, labels, weight)
+            return NoisyData(X, labels, weight, has_truths=passed)
         counted = np.ones(len(bare)) if weight is None else weight
         refuse_extreme_weights(float(counted[~bare].sum()))
-        return NoisyData(
-            X, labels, np.where(bare, 0.0, counted), unlabelled=np.where(bare, counted, 0.0)
-        )
+        weight, unlabelled = np.where(bare, 0.0, counted), np.where(bare, counted, 0.0)
+        return NoisyData(X, labels, weight, unlabelled=unlabelled, has_truths=passed)
 
     def _publish_labels(self, labels: EncodedLabels) -> None:
         """Set `classes_`, and `labels_` where the labels are not the classes."""
@@ -226,8 +257,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``. Scores beyond the
-        floating-point range are rescaled by row, so that order and signs are right.
+        (n, Q) scores; with two classes (n,) scores, positive for ``classes_[1]``
         """
         check_is_fitted(self)
         refuse_other_namespace(X, self)
@@ -254,7 +284,6 @@ class SoftmaxClassifier(LinearClassifier):
     """A linear classifier with probabilities: the softmax of the scores."""
 
     class_weight: Any = None
-    classes: ArrayLike | None
 
     def _publish_labels(self, labels: EncodedLabels) -> None:
         """Set `classes_`; refuse a `class_weight` that `predict` could not use."""
@@ -310,6 +339,21 @@ class SoftmaxClassifier(LinearClassifier):
         log_chances = logarithms(chances)[labels.observed]
         found: FloatArray = like(posterior(np, to_numpy(scores), log_chances)[2], scores)
         return found
+
+
+def refuse_relabelling(n_rounds: int | str, data: NoisyData) -> None:
+    """Raise if a user asks for rounds of relabelling where there are none."""
+    if n_rounds in ("auto", 0):
+        return
+    if data.labels.other_labels is not None:
+        raise ValueError(
+            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
+        )
+    if not data.in_memory:
+        raise ValueError(
+            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
+            "to 0."
+        )
 
 
 def make_engine(

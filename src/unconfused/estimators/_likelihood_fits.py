@@ -18,9 +18,8 @@ from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.estimators._noisy import KnownConfusion, NoisyData
 from unconfused.estimators.automatic.penalty import USUAL_PENALTY, penalty_unit
-from unconfused.solvers.likelihood import Likelihood, LikelihoodState
+from unconfused.solvers.likelihood import Likelihood, LikelihoodState, start_at_scaled_means
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
-from unconfused.solvers.starts import start_at_scaled_means
 
 WORTH_LEAVING_OUT = 0.25
 """Columns are left out if at least this share of them is empty: it takes new column numbers."""

@@ -18,7 +18,6 @@ from unconfused._labels import (
     distinct,
     encode_labels,
     present,
-    refuse_swapped,
     split_missing,
 )
 from unconfused._matrix import ConfusionWarning, Unmixing, make_unmixing
@@ -38,7 +37,7 @@ from unconfused.confusion.estimation.pooled import (
     counts_shrunk_to_symmetric,
     pooled_errors,
 )
-from unconfused.confusion.trusted import warn_unless_random
+from unconfused.confusion.trusted import refuse_swapped, warn_unless_random
 from unconfused.estimators._arrays import one_column, rows_at, to_numpy
 
 LARGEST_TOTAL = 1e100
@@ -54,6 +53,9 @@ class NoisyData:
     sample_weight: FloatArray | None
     unlabelled: FloatArray | None = field(default=None, kw_only=True)
     """Weights of rows without a label or truth, 0 for others; in `sample_weight` they are 0."""
+
+    has_truths: bool = field(default=False, kw_only=True)
+    """Whether `y_true` was passed."""
 
     @cached_property
     def known(self) -> BoolArray:
@@ -181,9 +183,10 @@ def encode_noisy(
     labels = encode_labels(y, y_true, classes=named, labels=others, missing_label=missing_label)
     if (bare := without_label(labels)).all():
         raise ValueError("No row has an observed label or a truth, so there is nothing to learn.")
-    _refuse_weights_as_truth(labels)
     n_rows = np.broadcast_to(1.0, len(y)) if n_rows is None else n_rows  # takes no memory
-    refuse_swapped(labels, n_rows)
+    if y_true is not None:
+        _refuse_weights_as_truth(labels)
+        refuse_swapped(labels, n_rows)
     if isinstance(missing_label, str) and missing_label == "auto":
         _warn_of_minus_one(y, bare, n_rows)
     refuse_one_class(labels.classes, " Name the others with `classes`.")
@@ -306,6 +309,8 @@ def confusion_for(
         return KnownConfusion(matrix, counts, "guessed" if is_guess(confusion) else "given")
     identity = KnownConfusion(np.eye(len(classes)), source="identity")
     if counts is None:
+        if data.has_truths and confusion is None:
+            refuse_no_truth(data.known)
         counts = data.pair_counts()
         unlabelled = (data.labels.observed < 0).all()
         if unlabelled or data.known.all() or not data.trusted:
@@ -329,17 +334,22 @@ def confusion_for(
 
 
 def unmixing_for(
-    data: NoisyData, confusion: Any, order: ArrayLike | None, counts: FloatArray | None = None
+    data: NoisyData,
+    confusion: Any,
+    order: ArrayLike | None,
+    counts: FloatArray | None = None,
+    *,
+    shrunk: bool = True,
 ) -> Unmixing:
     """Return the unmixing by the matrix of `confusion_for`.
 
-    The inverse magnifies errors of a matrix counted on few rows per class, so its rows are shrunk
+    The inverse magnifies errors of a matrix counted on few rows per class, so its rows are `shrunk`
     towards a common error rate as far as the counts allow.
     """
     known = confusion_for(data, confusion, order, counts)
     refuse_to_guess(data, confusion, known)
     matrix, counts = known.matrix, known.counts
-    if known.source == "trusted" and counts is not None:
+    if shrunk and known.source == "trusted" and counts is not None:
         counted = counts.any(axis=1, keepdims=True)
         counts = np.where(counted, counts_shrunk_to_symmetric(counts), counts)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
@@ -357,6 +367,16 @@ def refuse_to_guess(data: NoisyData, confusion: Any, known: KnownConfusion) -> N
         )
 
 
+def refuse_no_truth(known: BoolArray) -> None:
+    """Raise if C was to be counted on rows with a truth, and there are none."""
+    if not known.any():
+        raise ValueError(
+            "y_true holds no truth: all of its entries are missing, so there is nothing to count "
+            "the mistakes in y on. Pass the truth of some rows, or a confusion matrix. Without "
+            "y_true, the labels are taken as right."
+        )
+
+
 def is_open(confusion: Any) -> bool:
     """Return whether no matrix was passed: None or "auto"."""
     if isinstance(confusion, str) and confusion != "auto":
@@ -364,18 +384,3 @@ def is_open(confusion: Any) -> bool:
             f"confusion must be a matrix, an estimate, None or 'auto'; got {confusion!r}."
         )
     return confusion is None or isinstance(confusion, str)
-
-
-def refuse_relabelling(n_rounds: int | str, data: NoisyData) -> None:
-    """Raise if a user asks for rounds of relabelling where there are none."""
-    if n_rounds in ("auto", 0):
-        return
-    if data.labels.other_labels is not None:
-        raise ValueError(
-            "relabel must be 0 if labels are not classes: relabelling replaces labels by classes."
-        )
-    if not data.in_memory:
-        raise ValueError(
-            "relabel must be 0 with Dask collections. Use relabel on a sample in memory, or set it "
-            "to 0."
-        )

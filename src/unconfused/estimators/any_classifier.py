@@ -24,6 +24,7 @@ from unconfused.confusion.noisy import CAVEAT
 from unconfused.estimators._accuracy import score_by_truth
 from unconfused.estimators._arrays import one_column
 from unconfused.estimators._base import FitInterrupted, all_at_once
+from unconfused.estimators._noisy import refuse_no_truth
 from unconfused.estimators.annotators.crowd import (
     annotator_matrices,
     are_votes,
@@ -199,7 +200,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         X : whatever the classifier takes, one entry per row: array, sparse matrix, frame, list
         y : the observed labels; may be missing where `y_true` is given. Two or more columns, or
             the result of `confusion.votes_from_long`, are votes, one annotator each
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth. Without
+            a matrix or votes, at least one must be known
         sample_weight : frequency weight of every row
 
         Returns
@@ -209,6 +211,8 @@ class UnconfusedClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         validate_data(self, X, skip_check_array=True)
         task = open_task(self, X, y, y_true, sample_weight)
+        if y_true is not None and self.confusion is None and task.crowd is None:
+            refuse_no_truth(task.evidence.known)
         (X,) = indexable(X)
         seed = fold_seed(self.random_state)
         rng = np.random.RandomState(seed)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unconfused._matrix import make_unmixing
 from unconfused._typing import ArrayLike
 from unconfused.estimators._arrays import like
-from unconfused.estimators._base import SoftmaxClassifier, all_at_once
-from unconfused.estimators._noisy import confusion_for, refuse_to_guess
+from unconfused.estimators._base import SoftmaxClassifier
+from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.data import check_dask
 from unconfused.solvers.discriminant import fit_discriminant
 
@@ -100,34 +99,8 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         self.missing_label = missing_label
         self.n_jobs = n_jobs
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
-        sample_weight : frequency weight of every row
-
-        Returns
-        -------
-        The fitted classifier.
-        """
-        self._validate_params()
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
-        known = confusion_for(data, self.confusion, self.classes)
-        refuse_to_guess(data, self.confusion, known)
-        unmixing = make_unmixing(
-            known.matrix, data.labels.classes, trusted=data.trusted, counts=known.counts
-        )
+    def _fit(self, data: NoisyData) -> None:
+        unmixing = unmixing_for(data, self.confusion, self.classes, shrunk=False)
         engine = self._engine(data.X, data.codes, data.n_codes, data.sample_weight)
         unmixing.prior(engine.code_counts)  # warns about labels that do not match the matrix
         shrinkage = None if self.shrinkage == "auto" else float(self.shrinkage)
@@ -137,4 +110,3 @@ class UnconfusedDiscriminantAnalysis(SoftmaxClassifier):
         self.class_prior_, self.shrinkage_ = found.prior, found.shrinkage
         self.means_ = like(found.means, data.X, data.X.dtype)
         self._publish_weights(found.weights, data.X, self.fit_intercept)
-        return self

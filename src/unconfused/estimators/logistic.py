@@ -13,15 +13,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 from unconfused.engines.base import Engine
-from unconfused.engines.local.threads import blas_threads_for, n_entries
-from unconfused.estimators._arrays import rows_at
-from unconfused.estimators._base import FitInterrupted, SoftmaxClassifier, all_at_once
+from unconfused.estimators._arrays import blas_threads_for, n_entries, rows_at
+from unconfused.estimators._base import (
+    FitInterrupted,
+    SoftmaxClassifier,
+    all_at_once,
+    refuse_relabelling,
+)
 from unconfused.estimators._likelihood_fits import used_columns
 from unconfused.estimators._noisy import (
     NoisyData,
     confusion_for,
     is_open,
-    refuse_relabelling,
 )
 from unconfused.estimators.annotators.crowd import (
     are_votes,
@@ -234,7 +237,8 @@ class UnconfusedLogisticRegression(SoftmaxClassifier):
         y : the observed labels. Two or more columns, or a `confusion.Votes`, are votes, one
             annotator each. Rows without a label, vote or truth are unlabelled: they do not count
             in the objective, but rounds of relabelling learn from them
-        y_true : the truth where known, missing elsewhere. Such rows count with their truth
+        y_true : the truth where known, missing elsewhere. Such rows count with their truth. Without
+            a matrix or votes, at least one must be known
         sample_weight : frequency weight of every row
 
         Returns

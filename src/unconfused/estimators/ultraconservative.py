@@ -94,7 +94,7 @@ class UltraconservativeClassifier(LinearClassifier):
         self.verbose = verbose
 
     @all_at_once
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike) -> Self:  # type: ignore[override]  # clean labels alone
         """Run epochs over the rows until one has no mistake, or `max_iter` is reached.
 
         Ctrl-C keeps the current model and re-raises the interrupt.

@@ -13,10 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unconfused._matrix import Unmixing
 from unconfused._matrix_labels import confusion_classes
 from unconfused._typing import ArrayLike, FloatArray, Rows
-from unconfused.engines.local.threads import quiet_blas
-from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._arrays import quiet_blas
+from unconfused.estimators._base import (
+    FitInterrupted,
+    LinearClassifier,
+    all_at_once,
+    refuse_relabelling,
+)
 from unconfused.estimators._class_costs import class_costs
-from unconfused.estimators._noisy import NoisyData, is_open, refuse_relabelling, unmixing_for
+from unconfused.estimators._noisy import NoisyData, is_open, unmixing_for
 from unconfused.estimators.automatic.held_out import fold_seed
 from unconfused.estimators.automatic.uma import averaged_with_simple, refined_on_held_out
 from unconfused.estimators.dask.data import check_dask
@@ -216,30 +221,8 @@ class UMAClassifier(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
-        sample_weight : frequency weight of every row
-
-        Returns
-        -------
-        The fitted classifier. Ctrl-C keeps the current model and re-raises the interrupt; with
-        ``warm_start=True`` the next call continues from there.
-        """
-        self._validate_params()
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
+        """Run UMA; with ``warm_start=True`` from where the last fit has ended."""
         refuse_relabelling(self.relabel, data)
         again = self.warm_start and hasattr(self, "_state")
         state = self._resumed_state(data) if again else None
@@ -253,7 +236,6 @@ class UMAClassifier(LinearClassifier):
         finally:
             # Also after an interrupt. Only now: with many classes this is costly.
             self._pair_counts = data.pair_counts()
-        return self
 
     @all_at_once
     def partial_fit(

@@ -6,7 +6,7 @@ import numpy as np
 
 from unconfused._arguments import check_weight
 from unconfused._labels import MISSING, count_pairs, encode_labels, sorted_classes
-from unconfused._matrix import check_confusion
+from unconfused._matrix_labels import check_confusion
 from unconfused._typing import ArrayLike, Labels
 
 

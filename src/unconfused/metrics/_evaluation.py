@@ -8,10 +8,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from unconfused._arguments import check_count, check_inner_share
-from unconfused._labels import MISSING, count_pairs, encode_complete
+from unconfused._labels import MISSING, count_pairs, encode_complete, refuse_other_length
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Labels
-from unconfused.metrics._corrected import read_predictions, refuse_other_length
-from unconfused.metrics._joint import JointTable
+from unconfused.metrics._corrected import JointTable, read_predictions
 
 T = TypeVar("T", float, FloatArray)
 
@@ -192,7 +191,7 @@ class NoisyEvaluation:
         """
         name = "other_predictions"
         other = encode_complete(other_predictions, self.classes, name).observed
-        refuse_other_length(other, len(self._predicted), name)
+        refuse_other_length(len(self._predicted), len(other), "y", name)
         size = len(self.classes)
         pairs = np.where(other == self._predicted, 0, 1 + self._predicted * size + other)
         pairs, columns = np.unique(np.append(0, pairs), return_inverse=True)

@@ -21,12 +21,13 @@ from unconfused._labels import (
     has_columns,
     known_truth,
     label_array,
+    refuse_other_length,
     sorted_classes,
 )
 from unconfused._matrix_labels import align_confusion, confusion_classes
 from unconfused._pipelines import aligned_columns, last_step
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, Labels, Rows
-from unconfused.metrics._corrected import corrected_accuracy, refuse_other_length
+from unconfused.metrics._corrected import corrected_accuracy
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 """Smaller ones are clipped in logarithms, as in scikit-learn: no single row may dominate."""
@@ -255,7 +256,7 @@ def _probabilities(estimator: Any, X: Rows, classes: Labels, n_labels: int) -> F
             "use a score of predictions, such as trusted_accuracy."
         )
     own = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    refuse_other_length(own, n_labels, "X")
+    refuse_other_length(len(own), n_labels)
     _classes_of(estimator)  # refuses what is not fitted
     return aligned_columns(own, estimator, classes)
 
@@ -277,7 +278,7 @@ def _mean(values: FloatArray, sample_weight: ArrayLike | None, kept: BoolArray, 
 
 def _hits(estimator: Any, X: Rows, truth: Labels, known: BoolArray) -> FloatArray:
     predicted = label_array(estimator.predict(X))
-    refuse_other_length(predicted, len(truth), "X")
+    refuse_other_length(len(predicted), len(truth))
     labels = encode_labels(predicted[known], truth[known], missing_label=None)
     return np.asarray(labels.observed == labels.truth, dtype=np.float64)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from unconfused._arguments import check_count, check_share
 from unconfused._arguments import random_state as make_random_state
-from unconfused._matrix import check_confusion
+from unconfused._matrix_labels import check_confusion
 from unconfused._text import import_extra
 from unconfused._typing import ArrayLike, FloatArray, Seed
 

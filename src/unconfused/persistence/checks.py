@@ -20,8 +20,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from unconfused._text import printable
-
 
 class ModelFileError(ValueError):
     """A model cannot be saved, or a file cannot be loaded as one; the message says why."""
@@ -29,12 +27,6 @@ class ModelFileError(ValueError):
 
 class ExportError(ValueError):
     """A model cannot be written in another format; the message says why."""
-
-
-def in_words(error: BaseException) -> str:
-    """Return type and message of an error, on one line."""
-    text = printable(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
 
 
 def refuse_unfitted(model: Any, kind: type[ValueError], done: str) -> None:

@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED
 from sklearn.base import BaseEstimator
 
 from unconfused._atomic import os_errors_as, refuse_target, whole_file
-from unconfused._text import import_extra, printable
+from unconfused._text import import_extra, one_line, printable
 from unconfused.persistence.archive import (
     MOST_INFLATION,
     ModelHeader,
@@ -33,7 +33,7 @@ from unconfused.persistence.archive import (
     with_header,
     write_header,
 )
-from unconfused.persistence.checks import ModelFileError, in_words, refuse_unfitted
+from unconfused.persistence.checks import ModelFileError, refuse_unfitted
 from unconfused.persistence.labelled import without_frames
 from unconfused.persistence.nodes import Reader, parse_schema, unknown_types
 
@@ -177,7 +177,7 @@ def _pack(model: Any, metadata: dict[str, Any] | None, allow: frozenset[str]) ->
         if inflation(payload) > MOST_INFLATION:
             payload = skops.dumps(plain, compression=ZIP_STORED)
     except Exception as error:  # whatever skops makes of objects it has never seen
-        raise ModelFileError(f"{refused}{in_words(error)}.") from error
+        raise ModelFileError(f"{refused}{one_line(error)}.") from error
     content = with_header(payload, write_header(describe(model, metadata), digest_of(payload)))
     archive = open_archive(content)
     schema = parse_schema(archive)
@@ -226,7 +226,7 @@ def _refusing(why: str) -> Iterator[None]:
     except ModelFileError as error:
         raise ModelFileError(f"{why}{error}.") from None
     except Exception as error:
-        raise ModelFileError(f"{why}it is damaged or cut short ({in_words(error)}).") from error
+        raise ModelFileError(f"{why}it is damaged or cut short ({one_line(error)}).") from error
 
 
 def _unpack(content: bytes, allow: frozenset[str]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unconfused._columns.row_hash import row_hashes
+from unconfused._columns.summary import as_written
 from unconfused._labels import MISSING, count_pairs, encode_labels, is_missing, label_array
 from unconfused._text import count
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
@@ -256,10 +257,5 @@ def _places(n_rows: int, keys: ArrayLike | None) -> dict[str, int]:
 
 def as_text(label: Any) -> str:
     """Return a label as it is written in a verdict file."""
-    if label is None:
-        return ""
-    if isinstance(label, float | np.floating):
-        if label != label:
-            return ""
-        return str(int(label)) if float(label).is_integer() else repr(float(label))
-    return str(label).strip()
+    missing = label is None or (isinstance(label, float | np.floating) and label != label)
+    return "" if missing else as_written(label).strip()

@@ -49,37 +49,35 @@ class LeftOut:
         The posterior where held-out labels support the estimated confusion matrix, otherwise
         `probability`: as in `confusion.rank_label_errors`.
         """
-        some = self.observed != MISSING
-        if some.any() and model_helps(self._model, self.probability[some], self.observed[some]):
+        some, model = self.observed != MISSING, self._model
+        if model and model_helps(model, self.probability[some], self.observed[some]):
             return self.posterior
         return self.probability
 
     @cached_property
     def posterior(self) -> FloatArray:
         """(n, Q), P(true class | row, label)."""
-        labelled = self.observed != MISSING
-        if not labelled.any():
+        if self._model is None:
             return self.probability
         table = self._model.posterior(self.probability, self.observed)
-        return np.where(labelled[:, np.newaxis], table, self.probability)
+        return np.where((self.observed != MISSING)[:, np.newaxis], table, self.probability)
 
     @cached_property
-    def _model(self) -> ClassProbabilities:
+    def _model(self) -> ClassProbabilities | None:
         # Labels of checked rows count like others: rows chosen for looking wrong were chosen by
         # features and label alone, and without them the labels that are left look clean.
         some = self.observed != MISSING
-        return through_matrix(self.probability[some], self.observed[some])
+        return through_matrix(self.probability[some], self.observed[some]) if some.any() else None
 
     @cached_property
     def alone(self) -> FloatArray:
         """(n, Q), P(true class | row), whatever the label: what `posterior` combines with it."""
-        some = (self.observed != MISSING).any()
-        return self._model.apply(self.probability) if some else self.probability
+        return self.probability if self._model is None else self._model.apply(self.probability)
 
     @property
     def matrix(self) -> FloatArray | None:
         """(Q, Q), C as it enters `posterior`; None if there are no labels."""
-        return self._model.matrix if (self.observed != MISSING).any() else None
+        return None if self._model is None else self._model.matrix
 
     @property
     def wrong(self) -> FloatArray:

@@ -71,8 +71,8 @@ def wrong_left(checked: CheckedRows, y: ArrayLike, wrong: FloatArray | None = No
     y : the labels
     wrong : (n,) probability that each label is wrong, by models that have not seen the verdict on
         the row. The estimate is the mean of these probabilities, corrected by their error on the
-        rows drawn at random (the difference estimator of survey sampling), if that shortens the
-        interval. With too few such rows the mean is not corrected, and only a guess
+        rows drawn at random (the difference estimator of survey sampling), if that is worth more
+        than counting these rows. With too few such rows the mean is not corrected, and only a guess
 
     Examples
     --------

@@ -34,10 +34,9 @@ def take_steps(
     rule: int, scores: FloatArray, target: int, squared_norm: float, steps: FloatArray
 ) -> None:
     """Fill in the steps; the highest-scoring class other than the target counts as predicted."""
-    rival = 0 if target != 0 else 1
-    for r in range(len(scores)):
-        if r != target and scores[r] > scores[rival]:
-            rival = r
+    others = scores.copy()
+    others[target] = -np.inf
+    rival = np.argmax(others)
     if rule == PERCEPTRON:
         perceptron_loop(scores, target, rival, squared_norm, steps)
     elif rule == UNIFORM:
@@ -50,16 +49,6 @@ def take_steps(
         passive_aggressive_loop(scores, target, rival, squared_norm, steps)
     else:
         copa_loop(scores, target, rival, squared_norm, steps)
-
-
-@compiled
-def squared_class_norms(weights: FloatArray) -> FloatArray:
-    """Return the squared norm of every class's weights."""
-    norms = np.zeros(weights.shape[1])
-    for j in range(weights.shape[0]):
-        for r in range(weights.shape[1]):
-            norms[r] += weights[j, r] * weights[j, r]
-    return norms
 
 
 @compiled
@@ -116,7 +105,7 @@ def sweep(
     follow; an empty `lag` is not updated.
     """
     scores, steps = np.empty(weights.shape[1]), np.empty(weights.shape[1])
-    class_norms = squared_class_norms(weights)
+    class_norms = (weights**2).sum(axis=0)
     largest, mistakes = float(class_norms.max()), 0
     for i in order:
         squared_norm = score_row(rows, i, intercept, weights, scores)
@@ -124,8 +113,7 @@ def sweep(
             mistakes += 1
             take_steps(rule, scores, labels[i], squared_norm, steps)
             add_row(rows, i, intercept, steps, seen, weights, lag)
-            for r in range(len(steps)):
-                class_norms[r] += steps[r] * (2.0 * scores[r] + steps[r] * squared_norm)
+            class_norms += steps * (2.0 * scores + steps * squared_norm)
             largest = max(float(class_norms.max()), 0.0)
         seen += 1.0
     return mistakes

@@ -3,6 +3,10 @@
 The true class of a row follows the softmax of its scores, and the label follows the row of C of
 that class. The true class is marginalized out, except where it is known. C is fixed, or estimated
 in alternation with the weights.
+
+With noise the objective is not convex, and zero weights do not distinguish the classes: if classes
+differ in size, descent from there can end in a poor optimum. So fits without a known truth start at
+the unmixed class means.
 """
 
 from __future__ import annotations
@@ -14,13 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from unconfused._matrix import label_chances, loses_a_class
+from unconfused._matrix import ILL_CONDITIONED_BEYOND, Unmixing, label_chances, loses_a_class
 from unconfused._typing import FloatArray
 from unconfused.engines.base import Engine, LikelihoodPass
 from unconfused.solvers.lbfgs import descend
 from unconfused.solvers.preconditioner import Preconditioner, preconditioner_of
 from unconfused.solvers.progress import Progress
 from unconfused.solvers.refine_confusion import MOST_STEPS, SETTLED, Measure, find_matrix
+from unconfused.solvers.uma.means import unmixed_means
+
+SCALES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Candidate root mean square norms of the weights of a class; 0 starts at zero."""
+
+STANDARD_ERRORS = 3.0
+"""Significance that the mass of every class needs for a start from the means."""
 
 
 @dataclass
@@ -235,8 +246,10 @@ class _Objective:
         self._code_weights = np.append(noisy, np.ones(n_classes)) if trusted else noisy
         if evidence is not None:
             self._code_weights = np.ones(len(evidence))
-        self.total = float(engine.code_counts @ self._code_weights)
+        # A fold may leave no row: then there is only the penalty.
+        self.total = float(engine.code_counts @ self._code_weights) or 1.0
         self.matrix = np.eye(n_classes)
+        self._mixing: tuple[FloatArray, FloatArray] | None = None
         self._last: tuple[FloatArray, FloatArray, LikelihoodPass] | None = None
 
     @cached_property
@@ -270,28 +283,62 @@ class _Objective:
     def _measure(self, engine: Engine, weights: FloatArray, matrix: FloatArray) -> LikelihoodPass:
         if self._evidence is not None:
             return engine.likelihood(weights, self._evidence, self._code_weights)
-        # P(label code | true class): columns of C for labels, the identity for known truths.
-        trusted = len(self._code_weights) > self._n_labels
-        mixing = label_chances(matrix)
-        if trusted:
-            mixing = np.vstack([mixing, np.eye(self._n_classes)])
-        return engine.likelihood(weights, mixing, self._code_weights)
+        if self._mixing is None or self._mixing[0] is not matrix:
+            # P(label code | true class): columns of C for labels, the identity for known truths.
+            mixing = np.vstack([label_chances(matrix), np.eye(self._n_classes)])
+            self._mixing = matrix, mixing[: len(self._code_weights)]
+        return engine.likelihood(weights, self._mixing[1], self._code_weights)
 
     def __call__(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient."""
         measured = self.measure(weights, self.matrix)
         penalty, slope = _ridge(weights, self._settings.l2, self._engine.intercept)
-        return float(measured.loss / self.total + penalty), measured.gradient / self.total + slope
+        slope += measured.gradient / self.total
+        return float(measured.loss / self.total + penalty), slope
 
 
 def _ridge(weights: FloatArray, l2: float, intercept: bool) -> tuple[float, FloatArray]:
     """Return the penalty and its gradient; with two classes it is on their difference."""
-    slope = np.zeros_like(weights)
-    features = slice(None, -1) if intercept else slice(None)
+    penalised = weights[:, :-1] if intercept else weights
     if len(weights) == 2:
-        difference = weights[1, features] - weights[0, features]
-        slope[1, features], slope[0, features] = l2 * difference, -l2 * difference
-        return l2 / 2 * float(difference @ difference), slope
-    slope[:, features] = l2 * weights[:, features]
-    penalised = weights[:, features]
-    return l2 / 2 * float(np.einsum("qj,qj->", penalised, penalised)), slope
+        difference = penalised[1] - penalised[0]
+        square, slope = float(difference @ difference), l2 * (weights - weights[::-1])
+    else:
+        square, slope = float(np.einsum("qj,qj->", penalised, penalised)), l2 * weights
+    if intercept:
+        slope[:, -1] = 0.0
+    return l2 / 2 * square, slope
+
+
+def start_at_scaled_means(
+    engine: Engine, likelihood: Likelihood, matrix: FloatArray
+) -> LikelihoodState:
+    """Return the multiple of the unmixed class means with the lowest objective.
+
+    This costs one pass over the rows for the means, and one for all multiples, or one each if the
+    scores do not fit into memory. The start is 0 if C is the identity, where the objective is
+    convex, or if C is too ill-conditioned to unmix the means. (The unmixed discriminant is a better
+    classifier, but not a better start, and takes longer.)
+    """
+    unmixing = Unmixing(matrix, trusted=len(engine.code_counts) > matrix.shape[1])
+    nowhere = LikelihoodState(np.zeros((len(matrix), engine.n_features)), matrix)
+    if np.array_equal(matrix, np.eye(len(matrix))) or not _can_be_undone(unmixing, engine):
+        return nowhere
+    means = unmixed_means(engine, unmixing, 0.0)
+    if engine.intercept:
+        means[:, -1] = 0.0
+    length = float(np.sqrt(np.einsum("qj,qj->", means, means) / len(means)))
+    if length == 0.0:
+        return nowhere
+    means /= length
+    best = SCALES[int(np.argmin(likelihood.values(engine, matrix, means, SCALES)))]
+    return LikelihoodState(best * means, matrix)
+
+
+def _can_be_undone(unmixing: Unmixing, engine: Engine) -> bool:
+    """Return whether the mass of every class is statistically significant."""
+    if not unmixing.condition_number < ILL_CONDITIONED_BEYOND:
+        return False
+    masses = unmixing.masses(engine.code_counts)
+    errors = unmixing.mass_errors(engine.code_counts)
+    return bool(np.all(masses > STANDARD_ERRORS * errors))

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from unconfused._arguments import check_not_negative, check_positive
-from unconfused._labels import encode_complete
+from unconfused._labels import encode_complete, refuse_other_length
 from unconfused._typing import ArrayLike, FloatArray, IntArray, Rows
 
 
@@ -100,8 +100,7 @@ def _true_columns(y: ArrayLike, classes: ArrayLike | None, n_classes: int, n_row
             f"weights have {n_classes} rows but there are {len(encoded.classes)} classes; name "
             "the class of each row with `classes`."
         )
-    if len(encoded.observed) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(encoded.observed)} labels.")
+    refuse_other_length(n_rows, len(encoded.observed))
     order = np.arange(n_classes) if classes is None else np.argsort(np.asarray(classes))
     return order[encoded.observed].astype(np.intp)
 

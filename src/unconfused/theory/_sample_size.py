@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import lambertw
 
 from unconfused._arguments import check_count, check_inner_share, check_positive
-from unconfused._matrix import SINGULAR_BEYOND, Unmixing, check_confusion
+from unconfused._matrix import SINGULAR_BEYOND, Unmixing
+from unconfused._matrix_labels import check_confusion
 from unconfused._typing import ArrayLike
 
 

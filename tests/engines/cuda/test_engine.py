@@ -17,7 +17,7 @@ from sklearn import set_config
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.cuda import cells, engine, likelihood
+from unconfused.engines.cuda import engine
 from unconfused.estimators._arrays import array_space
 from unconfused.selection import SELECTIONS
 from unconfused.solvers.uma.solver import UMA
@@ -25,8 +25,8 @@ from unconfused.solvers.uma.solver import UMAState
 from unconfused.steps import STEPS
 
 set_config(array_api_dispatch=True)
-cells.ASSIGN_PROGRAMS = engine.ADD_PROGRAMS = 3  # lists longer than the programs
-likelihood.CHUNK = 64
+engine.ASSIGN_PROGRAMS = engine.ADD_PROGRAMS = 3  # lists longer than the programs
+engine.CHUNK = 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -47,7 +47,7 @@ for dtype, alpha, step, selection, seed, Q, d, few in [
     (np.float64, 0.0, "perceptron", "error", 5, 2, 3, 32),
     (np.float64, 0.0, "perceptron", "error", 6, 3, 270, 2),  # two tiles of columns, "many" classes
 ]:
-    cells.FEW_CLASSES = few
+    engine.FEW_CLASSES = few
     n = 300 if d < 100 else 40
     problem = make_problem(seed, n=n, d=d, Q=Q)
     weight = np.random.RandomState(seed).randint(1, 4, n).astype(float)

@@ -105,8 +105,8 @@ def test_the_rows_are_read_once_for_the_whole_search(trusted):
 def test_rows_left_out_are_no_rows():
     from unconfused._matrix import Unmixing
     from unconfused.engines import LocalEngine
+    from unconfused.engines.base import exact_norms
     from unconfused.engines.dask.engine import DaskRows
-    from unconfused.solvers.uma.pairs import exact_norms
 
     problem = make_problem(3, n=N, Q=3)
     sizes = [50, 0, 69, 1]

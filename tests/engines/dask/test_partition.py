@@ -14,10 +14,10 @@ from problems import make_problem, plain_uma
 from unconfused import UMAClassifier
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
+from unconfused.engines.base import exact_norms
 from unconfused.engines.dask.engine import DaskEngine
 from unconfused.engines.dask.parts import across, build_part, carry_out
 from unconfused.engines.dask.pool import PartPool
-from unconfused.solvers.uma.pairs import exact_norms
 
 pytest.importorskip("dask", reason="needs the extra `dask`")
 
@@ -50,9 +50,6 @@ class PoolInMemory:
         if function is carry_out:
             self.vectors += len(arguments[0].pairs)
         return [function(part, one) for part, one in zip(self.parts, arguments, strict=True)]
-
-    def ask_all(self, function, argument):
-        return self.ask(function, [argument] * len(self))
 
     def find_homes(self):
         self.homes_sought += 1
@@ -186,11 +183,12 @@ def test_references_asked_for_again_take_no_more_place(monkeypatch):
     problem, _, engine, local_engine = engines(4, 4)
     ours = engine.partition(Unmixing(problem.C), 0.0)
     local = local_engine.partition(Unmixing(problem.C), 0.0)
-    epochs = []
+    forgotten, forget, counts = [], ours._forget, []
+    monkeypatch.setattr(ours, "_forget", lambda: (forgotten.append(True), forget()))
     for _ in walk(ours, local, 4, 20):
         exact_norms(ours)
-        epochs.append(ours._epoch)
-    assert epochs[-1] == epochs[0]
+        counts.append(len(forgotten))
+    assert counts[-1] == counts[0]
 
 
 def test_an_interrupted_fit_goes_on(monkeypatch):

@@ -11,9 +11,10 @@ from scipy import sparse
 from unconfused import noise
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import assignment, threads
+from unconfused.engines.local import assignment, rows
+from unconfused.engines.local import engine as local
 from unconfused.engines.local.assignment import WINDOW, RowAssignment
-from unconfused.engines.local.threads import RowThreads
+from unconfused.engines.local.engine import RowThreads
 from unconfused.steps import STEPS
 
 seeds = st.integers(0, 2**16)
@@ -35,21 +36,25 @@ def follow(assignments, engine, X, W, moves, alpha):
         moved = [one.move(steps, direction) for one in assignments]
         W = W + np.outer(steps, direction)
         expected = exact_regions(X, W, alpha)
-        for one, (rows, origin) in zip(assignments, moved, strict=True):
+        for one, (places, origin) in zip(assignments, moved, strict=True):
             np.testing.assert_array_equal(one.region, expected)
-            np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(before != expected))
-            np.testing.assert_array_equal(origin, before[rows])
+            np.testing.assert_array_equal(np.sort(places), np.flatnonzero(before != expected))
+            np.testing.assert_array_equal(origin, before[places])
 
 
 def make_assignments(X, Q, alpha, intercept):
-    """One that skips rows in one thread, one that does so in three, and one that does not."""
+    """One that skips rows in one thread, one in three, one that does not, one by quantized rows."""
     codes = np.zeros(X.shape[0], dtype=np.intp)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "WORTH_A_THREAD", 1)
+        patch.setattr(local, "WORTH_A_THREAD", 1)
         engines = [LocalEngine(X, codes, 1, intercept=intercept, n_threads=n) for n in (1, 3)]
         made = [RowAssignment(engine, Q, alpha) for engine in engines]
         patch.setattr(assignment, "SKIP_ROWS", False)
         made.append(RowAssignment(engines[0], Q, alpha))
+        patch.setattr(assignment, "SKIP_ROWS", True)
+        patch.setattr(rows, "SHORT_ROW_BYTES", 0)
+        made.append(RowAssignment(engines[0], Q, alpha))
+        made[-1]._quantize()
     return made, engines[0]
 
 
@@ -67,7 +72,7 @@ def test_regions_are_those_of_all_rows_scored(seed, alpha, storage, dtype, inter
     moves = [(s, d * scale) for s, d in make_moves(rng, 70, Q, engine.n_features)]
     with pytest.MonkeyPatch.context() as patch:
         pieces = RowThreads.pieces
-        patch.setattr(RowThreads, "pieces", lambda self, n, multiple_of: pieces(self, n, 7))
+        patch.setattr(RowThreads, "pieces", lambda self, n=None, multiple_of=1: pieces(self, n, 7))
         follow(assignments, engine, full_rows(X, intercept), W, moves, alpha)
     assert assignments[0].n_rescored <= assignments[2].n_rescored == N_ROWS
 
@@ -101,6 +106,36 @@ def test_weights_that_shrink_after_rows_were_scored(seed, storage, dtype, d):
     moves = [(np.ones(Q) * f, long) for f in (-0.9, -0.09, -0.009, -0.001)]
     moves += [(rng.permutation([1.0, -1.0, 0.0]), 1e-4 * rng.randn(d)) for _ in range(10)]
     follow(assignments, engine, X.astype(float), W, moves, 0.0)
+
+
+@given(seeds, dtypes, st.sampled_from([1.0, 1e-18, 1e18]))
+@settings(max_examples=20)
+def test_quantized_columns_of_any_size(seed, dtype, scale):
+    # A column of zeros, one that rounding leaves nothing of in most rows, and rows of zeros.
+    rng, Q, d = np.random.RandomState(seed), 4, 6
+    X = rng.randn(N_ROWS, d) * 10.0 ** rng.randint(-4, 5, d)
+    X[0, 1] *= 1e6
+    X[:, 2] = X[1] = 0.0
+    X = (X * scale).astype(dtype)
+    assignments, engine = make_assignments(X, Q, 0.0, True)
+    moves = [(s, z / scale) for s, z in make_moves(rng, 20, Q, engine.n_features)]
+    follow(assignments, engine, full_rows(X, True), rng.randn(Q, d + 1) / scale, moves, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_quantized_once_they_were_read_often(dtype, tmp_path):
+    X = np.random.RandomState(0).randn(4000, 100).astype(dtype)
+    on_disk = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=X.shape)
+    on_disk[:] = X
+    codes, W = np.zeros(len(X), dtype=np.intp), np.random.RandomState(1).randn(12, 101)
+    for rows_used, expected in ((X, np.int16), (X[:, :20].copy(), dtype), (on_disk, dtype)):
+        engine = LocalEngine(rows_used, codes, 1)
+        own = RowAssignment(engine, 12, 0.0)
+        own.restart(W[:, : engine.n_features])
+        for _ in range(20):
+            steps = np.random.RandomState(2).randn(12)
+            own.move(steps, np.ones(engine.n_features))
+        assert own._rows[0].dtype == expected
 
 
 @pytest.mark.filterwarnings("ignore:UMA stopped")

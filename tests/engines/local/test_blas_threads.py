@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unconfused.engines import blas_threads_for, thread_pools
+from unconfused.estimators._arrays import blas_threads_for, thread_pools
 
 
 def blas_threads():

@@ -9,8 +9,10 @@ from scipy import sparse
 
 from unconfused import noise
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import sums
-from unconfused.engines.local.sums import GramSums, KeptSums, LazySums, SumsOnDemand, cell_sums
+from unconfused.engines.local import engine as choice
+from unconfused.engines.local.engine import cell_sums
+from unconfused.engines.local.gram import GramSums
+from unconfused.engines.local.partition import KeptSums, LazySums, SumsOnDemand
 
 
 def make_clouds(n_rows, n_columns, n_classes):
@@ -55,7 +57,7 @@ def test_peak_memory_of_a_fit(n_rows, n_columns, n_classes):
     ],
 )
 def test_the_sums_that_fit_are_kept(n_rows, n_columns, n_classes, chosen, monkeypatch):
-    monkeypatch.setattr(sums, "SMALL", 2**22)
+    monkeypatch.setattr(choice, "SMALL", 2**22)
     X = sparse.random_array((n_rows, n_columns), density=0.001, format="csr", rng=0)
     engine = LocalEngine(X, np.zeros(n_rows, dtype=np.intp), n_classes)
     region = np.zeros(n_rows, dtype=np.int16)

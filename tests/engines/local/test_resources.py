@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from unconfused import UnconfusedLogisticRegression
 from unconfused import _compilation as _compile
-from unconfused.engines.local.threads import thread_count
+from unconfused.estimators._arrays import thread_count
 
 
 def traced_peak(fit):
@@ -61,7 +61,7 @@ def test_sparse_rows_are_not_copied():
 
 
 def test_fits_in_several_threads_at_once(monkeypatch):
-    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.local.engine.WORTH_A_THREAD", 1)
     problem = make_problem(1, n=400)
 
     def fit(_):
@@ -77,7 +77,7 @@ def test_fits_in_several_threads_at_once(monkeypatch):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_any_number_of_threads_gives_the_same_weights(monkeypatch, storage, strategy):
-    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
+    monkeypatch.setattr("unconfused.engines.local.engine.WORTH_A_THREAD", 1)
     force(monkeypatch, strategy)
     problem = make_problem(2, n=300)
     settings = {"tol": 1e-6, "max_iter": 60}

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.solvers.uma.pairs import exact_norms
+from unconfused.engines.base import exact_norms
 
 SETTINGS = {"tol": 1e-6, "max_iter": 30}
 

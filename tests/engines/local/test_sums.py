@@ -11,9 +11,10 @@ from scipy import sparse
 
 from unconfused._matrix import Unmixing
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import sums as strategies
-from unconfused.engines.local.sums import GramSums, KeptSums, LazySums
-from unconfused.solvers.uma.pairs import exact_norms
+from unconfused.engines.base import exact_norms
+from unconfused.engines.local import gram
+from unconfused.engines.local.gram import GramSums
+from unconfused.engines.local.partition import KeptSums, LazySums
 
 PAIRS = [(p, q) for p in range(4) for q in range(4)]
 storages = st.sampled_from([np.asarray, sparse.csr_array])
@@ -65,8 +66,8 @@ def test_sums_and_bounds_follow_the_rows(
     unmixing = make_unmixing(rng, trusted)
     with pytest.MonkeyPatch.context() as patch:
         force(patch, strategy)
-        patch.setattr(strategies, "BLAS_GAIN", gain)  # Gram matrices follow, or start again
-        patch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
+        patch.setattr(gram, "BLAS_GAIN", gain)  # Gram matrices follow, or start again
+        patch.setattr("unconfused.engines.local.engine.WORTH_A_THREAD", 1)
         patch.setattr("unconfused.engines.local.partition.ROWS_AT_ONCE", 17)
         engine, X = make_engine(
             rng, storage, trusted, intercept, dtype=dtype, n_threads=1 + seed % 3
@@ -119,7 +120,7 @@ def test_updates_are_those_of_the_paper(monkeypatch, storage, alpha, strategy, s
 def test_rows_that_have_left_leave_nothing_behind(monkeypatch, strategy):
     # With tol=0 any trace of them would be a pair to unconfuse.
     force(monkeypatch, strategy)
-    monkeypatch.setattr(strategies, "BLAS_GAIN", 1e-6)
+    monkeypatch.setattr(gram, "BLAS_GAIN", 1e-6)
     rng, codes = np.random.RandomState(0), np.arange(40) % 2
     X = np.column_stack([1 - 2.0 * codes, rng.rand(40, 2) + 0.1])
     engine = LocalEngine(X, codes, 3, rng.rand(40), intercept=False)
@@ -137,7 +138,7 @@ def test_rows_that_have_left_leave_nothing_behind(monkeypatch, strategy):
 
 def test_an_outlier_that_left_takes_its_rounding_along(monkeypatch):
     force(monkeypatch, GramSums)
-    monkeypatch.setattr(strategies, "BLAS_GAIN", 1e-6)
+    monkeypatch.setattr(gram, "BLAS_GAIN", 1e-6)
     rng = np.random.RandomState(0)
     X = np.vstack([rng.randn(60, 9), 1e8 * rng.randn(2, 9)])
     X[:, 0], X[:, 1] = 1.0, np.arange(62) >= 60
@@ -170,7 +171,7 @@ def test_few_regions_are_brought_up_to_date(monkeypatch, strategy):
     assert sum(measured) < 0.7 * 10 * 100
 
 
-KERNELS = ["assignment.rescore", "partition.move_rows", "engine.add_rows", "sums.add_products"]
+KERNELS = ["assignment.rescore", "partition.move_rows", "engine.add_rows", "gram.add_products"]
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -178,8 +179,8 @@ KERNELS = ["assignment.rescore", "partition.move_rows", "engine.add_rows", "sums
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_after_an_interrupt_a_restart_is_a_fresh_start(monkeypatch, strategy, storage, n_threads):
     force(monkeypatch, strategy)
-    monkeypatch.setattr("unconfused.engines.local.threads.WORTH_A_THREAD", 1)
-    monkeypatch.setattr(strategies, "BLAS_GAIN", 1e-6)
+    monkeypatch.setattr("unconfused.engines.local.engine.WORTH_A_THREAD", 1)
+    monkeypatch.setattr(gram, "BLAS_GAIN", 1e-6)
     unmixing, interrupted = make_unmixing(np.random.RandomState(1), False), 0
     for seed in range(40):
         rng = np.random.RandomState(seed)

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from unconfused.engines import LocalEngine
-from unconfused.engines.local import threads
+from unconfused.engines.local import engine
 from unconfused.engines.local.assignment import RowAssignment
+from unconfused.engines.local.engine import RowThreads
 from unconfused.engines.local.rows import wrap_rows
-from unconfused.engines.local.threads import RowThreads
 
 
 @pytest.fixture
 def three(monkeypatch):
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(engine, "WORTH_A_THREAD", 1)
     return RowThreads(3, wrap_rows(np.zeros((30, 2))))
 
 
@@ -75,7 +75,7 @@ def test_nobody_works_on_after_an_interrupt(three):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 def test_rows_are_listed_alike_whatever_the_number_of_threads(monkeypatch, storage):
-    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(engine, "WORTH_A_THREAD", 1)
     rng = np.random.RandomState(0)
     X = storage(np.round(rng.randn(9000, 3), 1))  # several batches, and ties
     engines = [LocalEngine(X, np.zeros(9000, int), 1, n_threads=n) for n in (1, 2, 5)]

@@ -21,7 +21,7 @@ FILTERS = (
     '<div class="filters" hidden id="filters" role="search" aria-label="Filter the rows">'
     '<label><span>Search</span><input type="search" id="search" autocomplete="off"></label>'
     "<label><span>Label</span>{}</label><label><span>Suggested</span>{}</label>"
-    "<label><span>Minimum probability, %</span>"
+    "<label><span>Minimum {}, %</span>"
     '<input type="number" id="at-least" min="0" max="100" step="5" value="0"></label>'
     '<button type="button" id="clear">Clear</button><p id="matches" role="status"></p></div>'
 )
@@ -50,7 +50,8 @@ def _filters(data: ReportData) -> Markup:
     labels = sorted({one.label for one in data.rows})
     suggested = sorted({one.suggested for one in data.rows})
     choices = _choice(data, "by-label", labels), _choice(data, "by-suggested", suggested)
-    return Markup(FILTERS.format(*choices))
+    score = "probability" if data.are_probabilities else "suspicion"
+    return Markup(FILTERS.format(*choices, score))
 
 
 def _choice(data: ReportData, identity: str, codes: list[int]) -> Markup:

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from unconfused._report.data import ReportData
-from unconfused._text import about, count, percent, points, short_names
+from unconfused._text import about, count, percent, short_names
 from unconfused._text.html import Markup, element
-
-SHORT_PAIR = 24
-"""Characters of two class names that fit on one line."""
 
 SHORT_NAME = 4
 """Characters of a class name that fit into a narrow column of the heat map."""
@@ -34,18 +31,6 @@ class NUM(str):
     """Heading of a column or row that is a number, or is above numbers."""
 
     __slots__ = ()
-
-
-def pair(data: ReportData, first: int, arrow: str, second: int) -> Markup:
-    """Write two classes, on one line if they are short."""
-    short = len(data.classes[first]) + len(data.classes[second]) <= SHORT_PAIR
-    return element(
-        "span",
-        name(data, first),
-        f" {arrow} ",
-        name(data, second),
-        class_="together" if short else None,
-    )
 
 
 def name(data: ReportData, code: int) -> Markup:
@@ -154,60 +139,32 @@ def _matrix(data: ReportData) -> Markup:
         "div",
         _heat_map(data),
         element("p", hint, class_="readout", id="readout", role="status"),
-        _all_classes(data),
         paragraph(data.confusion.source, "source"),
         class_="side",
     )
 
 
 def _heat_map(data: ReportData) -> Markup:
-    shown = data.confusion.shown.tolist()
-    cells = [[_cell(data, i, j) for j in range(len(shown))] for i in range(len(shown))]
-    caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
-    few = len(shown) <= FEW_CLASSES
-    if _short_names(data):
-        style = "heat few" if few else "heat"
-    else:
+    """Write the matrix with its classes, shortened; the whole name of each is its title."""
+    codes = data.confusion.shown.tolist()
+    few = len(codes) <= FEW_CLASSES
+    style = "heat few" if few else "heat"
+    if not _short_names(data):
         style = "heat long" if few else "heat long wide"
-    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
-    return _grid(data, shown, cells, corner, caption, class_=style, id="heat")
-
-
-def _grid(
-    data: ReportData,
-    codes: Sequence[int],
-    cells: list[list[Markup]],
-    corner: Markup,
-    caption: str,
-    **more: Any,
-) -> Markup:
-    """Write a matrix with its classes, shortened; the whole name of each is its title."""
-    longest = ROW_NAME if len(codes) <= FEW_CLASSES else COLUMN_NAME
-    columns, rows = short_names(data.classes, longest), short_names(data.classes, ROW_NAME)
+    columns = short_names(data.classes, ROW_NAME if few else COLUMN_NAME)
+    rows = short_names(data.classes, ROW_NAME)
 
     def head(code: int, name: str, scope: str) -> Markup:
         return element("th", element("bdi", name), scope=scope, title=data.classes[code])
 
+    corner = element("td", "true ↓", element("br"), "label →", class_="corner")
     top = element("tr", corner, *(head(k, columns[k], "col") for k in codes))
     body = [
-        element("tr", head(t, rows[t], "row"), *row) for t, row in zip(codes, cells, strict=True)
+        element("tr", head(t, rows[t], "row"), *(_cell(data, i, j) for j in range(len(codes))))
+        for i, t in enumerate(codes)
     ]
-    return scrolled(top, body, caption, **more)
-
-
-def _share(value: float) -> str:
-    return "·" if value < 0.005 else f"{100 * value:.0f}"
-
-
-def _all_classes(data: ReportData) -> Markup | None:
-    """Write the whole matrix, folded, where the heat map shows a part of it."""
-    whole = data.confusion.whole
-    if whole is None:
-        return None
-    cells = [[element("td", _share(value), class_="num") for value in row] for row in whole]
-    corner, caption = element("td", "true ↓ label →"), "Confusion matrix of all classes, in percent"
-    scroll = _grid(data, range(len(whole)), cells, corner, caption)
-    return element("details", element("summary", f"All {len(whole)} classes"), scroll)
+    caption = "Confusion matrix: rows are true classes, columns are labels, in percent"
+    return scrolled(top, body, caption, class_=style, id="heat")
 
 
 def _cell(data: ReportData, i: int, j: int) -> Markup:
@@ -223,7 +180,7 @@ def _cell(data: ReportData, i: int, j: int) -> Markup:
     if shown.low is not None and shown.high is not None:
         text += f" (95 % interval {100 * shown.low[i][j]:.1f} to {100 * shown.high[i][j]:.1f} %)"
     text += f", about {count(shown.rows[i][j], shown.unit)}"
-    return element("td", _share(value), class_=style, title=text)
+    return element("td", f"{100 * value:.0f}" if level else "·", class_=style, title=text)
 
 
 def _mix_ups(data: ReportData) -> Markup | None:
@@ -233,7 +190,7 @@ def _mix_ups(data: ReportData) -> Markup | None:
     most = found[0].rows
     body = [
         line(
-            pair(data, one.true, "→", one.label),
+            element("span", name(data, one.true), " → ", name(data, one.label)),
             f"{one.rows:,.0f}",
             bar_cell(bar(one.rows, "wrong-fill", most)),
             percent(one.chance),
@@ -258,7 +215,7 @@ def label_mix(data: ReportData) -> Markup:
             bar_cell(bar(one.labels, "grey-fill", most), bar(one.estimated, "blue-fill", most)),
             f"{100 * one.labels:.1f}",
             f"{100 * one.estimated:.1f}",
-            points(one.estimated - one.labels),
+            f"{100 * (one.estimated - one.labels):+.1f}",
         )
         for one in data.mix
     ]

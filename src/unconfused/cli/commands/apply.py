@@ -9,19 +9,19 @@ import numpy as np
 import typer
 
 from unconfused._columns.kinds import require_columns
-from unconfused._columns.row_hash import BEFORE, PROVENANCE
+from unconfused._columns.row_hash import PROVENANCE
 from unconfused._files import LabelledRows
 from unconfused._files.write import check_table_target, write_table
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json, say_notes
-from unconfused.cli.errors import refuse_clash, refuse_same_target
+from unconfused.cli.console import tell
+from unconfused.cli.errors import refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.task import label_texts
 from unconfused.cli.options import ReadOptions
 
 EXAMPLES = [
     "apply pets.csv verdicts.csv --label kind -o corrected.csv",
-    "apply pets.csv verdicts.csv --label kind --id name --keep-original -o corrected.csv",
+    "apply pets.csv verdicts.csv --label kind --id name -o corrected.csv",
 ]
 
 
@@ -32,11 +32,10 @@ def apply(
     ],
     *,
     output: Path = opt.output(f"Output file: {opt.TABLE_FILES}."),
-    label: str | None = opt.label(),
-    keep_original: bool = opt.plain(
-        "--keep-original", f"Keep the labels as they were, in `{BEFORE}`.", default=False
+    label: str | None = opt.plain("--label -l", "Column with the labels.", "COLUMN"),
+    identity: str | None = opt.column(
+        "--id", "Column that identifies the rows, as in the review.", "COLUMN"
     ),
-    identity: str | None = opt.identity(),
     reading: ReadOptions,
     escape: bool = opt.escape(),
     force: bool = opt.force(),
@@ -64,18 +63,13 @@ def apply(
     if isinstance(table, LabelledRows):
         raise ValueError(f"{data} has no column names; use a format that has them.")
     require_columns(table, named)
-    if keep_original:
-        refuse_clash("the data", [str(one) for one in table.columns], (BEFORE,))
     known = LabelOptions(label, identity=identity, verdicts=verdicts)
     changed, counts, notes = _applied(table, known)
-    if keep_original:
-        changed[BEFORE] = table[label]
     changed[PROVENANCE] = changed.pop(PROVENANCE)
     write_table(changed, output, force=force, escape=escape)
-    if as_json:
-        print_json({**counts, "output": str(output), "notes": notes})
-        return
-    _tell(counts, output, notes)
+    corrected = f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed."
+    found = {**counts, "output": str(output), "notes": notes}
+    tell(as_json, found, [corrected, f"Corrected data: {output}"], notes)
 
 
 def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list[str]]:
@@ -98,13 +92,3 @@ def _applied(table: Any, known: LabelOptions) -> tuple[Any, dict[str, int], list
     kinds = ("corrected", "confirmed", "conflict", "skipped", "given")
     counts = {kind: int((source == kind).sum()) for kind in kinds}
     return changed, counts, checked.notes
-
-
-def _tell(counts: dict[str, int], output: Path, notes: list[str]) -> None:
-    out = console()
-    out.print(
-        f"{counts['corrected']:,} labels corrected, {counts['confirmed']:,} confirmed.",
-        style="bold",
-    )
-    out.print(f"Corrected data: {output}")
-    say_notes(notes)

@@ -16,7 +16,7 @@ from unconfused._files import DataFileError, find_source
 from unconfused._files.write import check_table_target, write_table
 from unconfused._text import percent, printable, roughly, shorten
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json, say_notes
+from unconfused.cli.console import tell
 from unconfused.cli.errors import check_target, in_options, refuse_clash, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
@@ -56,11 +56,8 @@ def audit(
     keep: list[str] = opt.columns(
         "--keep", "Columns of DATA to copy into OUTPUT, and to show in the report."
     ),
-    top: int | None = opt.plain(
-        "--top",
-        "Number of rows to write, most suspicious first.",
-        min=1,
-        show_default="all, 100,000 with --stream",
+    top: int = opt.plain(
+        "--top", "Number of rows to write, most suspicious first.", min=1, default=100_000
     ),
     probabilities: Path | None = opt.known(
         "--probabilities",
@@ -139,35 +136,26 @@ def _tell(
     notes: list[str],
     as_json: bool,
 ) -> None:
-    if as_json:
-        found = {
-            "verdict": f"{page.verdict.number} {page.verdict.sentence}",
-            "detail": page.verdict.detail,
-            "accuracy": None if page.accuracy is None else asdict(page.accuracy),
-            "labels": page.n_labels,
-            "expected_wrong": page.n_wrong,
-            "rows": len(rows),
-            "output": str(output),
-            "notes": notes,
-        }
-        print_json(found)
-        return
-    out = console()
-    out.print(f"{roughly(page.verdict.number)} {page.verdict.sentence}.", style="bold")
-    for sentence in page.verdict.detail:
-        out.print(sentence)
-    if page.accuracy is not None:
-        out.print(page.verdict.model)
+    found = {
+        "verdict": f"{page.verdict.number} {page.verdict.sentence}",
+        "detail": page.verdict.detail,
+        "accuracy": None if page.accuracy is None else asdict(page.accuracy),
+        "labels": page.n_labels,
+        "expected_wrong": page.n_wrong,
+        "rows": len(rows),
+        "output": str(output),
+        "notes": notes,
+    }
+    lines = [f"{roughly(page.verdict.number)} {page.verdict.sentence}.", *page.verdict.detail]
+    lines += [] if page.accuracy is None else [page.verdict.model]
     table = Table(title="The most suspicious rows")
     for name in rows.columns:
         table.add_column(Text(printable(str(name))))
     for *cells, wrong in rows.head(PREVIEW).itertuples(index=False):
         table.add_row(*(Text(printable(shorten(str(cell)))) for cell in cells), percent(wrong))
-    out.print(table)
-    out.print(f"Rows: {output} ({len(rows):,} rows)")
-    if report is not None:
-        out.print(f"Report: {report}")
-    say_notes(notes)
+    written = [f"Rows: {output} ({len(rows):,} rows)"]
+    written += [] if report is None else [f"Report: {report}"]
+    tell(as_json, found, [*lines, table, *written], notes)
 
 
 def _ranked(
@@ -184,10 +172,10 @@ def _ranked(
         raise typer.BadParameter("--probabilities goes with --label, not with several annotators.")
     task = open_task(data, known, reading, [])
     values, names = read_probabilities(probabilities)
-    if len(values) <= int(task.place.max()):
+    if len(values) != task.n_rows:
         raise DataFileError(
-            f"{probabilities} has {len(values):,} rows, fewer than {data}; both need the same rows "
-            "in the same order."
+            f"{probabilities} has {len(values):,} rows, but {data} has {task.n_rows:,}; both need "
+            "the same rows in the same order."
         )
     y, classes = task.y, task.classes
     if names is not None:
@@ -199,6 +187,8 @@ def _ranked(
         issues = rank_from_probabilities(values, y, task.confusion, **given)
     issues = issues[~task.trusted[issues.row]]
     row, *others = COLUMNS
+    if issues.criterion != "posterior":
+        others[-1] = NO_PROBABILITY
     frame: dict[str, Any] = {row: task.place[issues.row]}
     if known.identity is not None:
         frame[known.identity] = task.table[known.identity].to_numpy()[issues.row]
@@ -208,7 +198,7 @@ def _ranked(
         "labels": len(issues),
         "expected_wrong": issues.expected_errors,
         "criterion": issues.criterion,
-        "notes": task.notes_with([in_options(note) for note in caught]),
+        "notes": dict.fromkeys([*task.notes, *map(in_options, caught)]),
     }
     return pd.DataFrame(frame), told
 
@@ -238,14 +228,13 @@ def read_probabilities(path: Path) -> tuple[Any, Any]:
 
 def _tell_ranked(told: dict[str, Any], rows: Any, output: Path, as_json: bool) -> None:
     """Print what was found."""
-    if as_json:
-        print_json({**told, "rows": len(rows), "output": str(output)})
-        return
-    out, share = console(), told["expected_wrong"] / max(1, told["labels"])
+    lines = [
+        "No confusion matrix explains these labels better than none:",
+        "rows are ranked by how unlikely the model finds their label.",
+    ]
     if told["criterion"] == "posterior":
-        out.print(f"{roughly(percent(share))} of the labels are wrong.", style="bold")
-    else:
-        out.print("No confusion matrix explains these labels better than none:", style="bold")
-        out.print("rows are ranked by how unlikely the model finds their label.")
-    out.print(f"Rows: {output} ({len(rows):,} rows)")
-    say_notes(told["notes"])
+        share = told["expected_wrong"] / max(1, told["labels"])
+        lines = [f"{roughly(percent(share))} of the labels are wrong."]
+    found = {**told, "rows": len(rows), "output": str(output)}
+    lines.append(f"Rows: {output} ({len(rows):,} rows)")
+    tell(as_json, found, lines, told["notes"])

@@ -47,8 +47,7 @@ def demo(
     """
     drawable = find_spec("matplotlib") is not None
     if drawable:
-        replaced = force or output.absolute() == DEFAULT_FIGURE.absolute()
-        check_target(output, [".png", ".pdf", ".svg"], force=replaced)
+        check_target(output, [".png", ".pdf", ".svg"], force=force or output == DEFAULT_FIGURE)
     with console(stderr=True).status("Corrupting labels and fitting models ..."):
         from unconfused.cli import digits_demo
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json, say_notes
+from unconfused.cli.console import console, tell
 from unconfused.cli.errors import check_target, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.matrix_file import write_matrix
@@ -14,7 +14,6 @@ from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import ReadOptions, without
 
 if TYPE_CHECKING:
-    from unconfused.cli.summary import NoiseSummary
     from unconfused.confusion.estimate import ConfusionEstimate
 
 EXAMPLES = [
@@ -58,39 +57,31 @@ def estimate(
         found, verdict, notes = _estimated(source)
     if output is not None:
         write_matrix(output, found.matrix, found.classes, force=force, escape=escape)
-    if as_json:
-        low, high = found.interval(level)
-        told: dict[str, Any] = {
-            "verdict": verdict.as_dict() | {"quality": found.verdict},
-            "classes": found.classes.tolist(),
-            "matrix": found.matrix.tolist(),
-            "low": low.tolist(),
-            "high": high.tolist(),
-            "level": level,
-            "counts": found.counts.tolist(),
-            "condition_number": found.condition_number,
-            "output": None if output is None else str(output),
-            "notes": notes,
-        }
-        print_json(told)
-        return
-    out = console()
-    out.print(verdict.sentence(), style="bold")
-    out.print(verdict.source)
-    out.print(f"{found.verdict}\n")
-    out.print(confusion_table(found, level, out))
-    if output is not None:
-        out.print(f"Matrix: {output}")
-    say_notes(notes)
+    low, high = found.interval(level)
+    told: dict[str, Any] = {
+        "verdict": verdict | {"quality": found.verdict},
+        "classes": found.classes.tolist(),
+        "matrix": found.matrix.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "level": level,
+        "counts": found.counts.tolist(),
+        "condition_number": found.condition_number,
+        "output": None if output is None else str(output),
+        "notes": notes,
+    }
+    table = confusion_table(found, level, console().width)
+    lines = [verdict["sentence"], verdict["source"], f"{found.verdict}\n", table]
+    tell(as_json, told, lines if output is None else [*lines, f"Matrix: {output}"], notes)
 
 
-def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, list[str]]:
+def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, dict[str, Any], list[str]]:
     """Return C, the share of wrong labels in words, and notes."""
     from unconfused._columns.kinds import NoFeaturesError
     from unconfused._text.wrong_labels import wrong_labels
     from unconfused.cli.fitting import FittedTask
     from unconfused.cli.model import count_labels, warnings_as_notes
-    from unconfused.cli.summary import basis_of, summarize
+    from unconfused.cli.summary import basis_of, doubts, summarize
 
     known = source.known
     votes = bool(known.annotators) or known.votes is not None
@@ -111,4 +102,4 @@ def _estimated(source: TaskSource) -> tuple[ConfusionEstimate, NoiseSummary, lis
             counts = task.verdicts().sample_counts(task.y, classes=found.classes)
             wrong = wrong if counts is None else wrong_labels(counts, "trusted")
     verdict = summarize(task, source.known, found.classes, wrong)
-    return found, verdict, [*task.notes_with(caught), *verdict.doubts()]
+    return found, verdict, [*dict.fromkeys([*task.notes, *caught]), *doubts(verdict)]

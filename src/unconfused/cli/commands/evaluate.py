@@ -13,7 +13,7 @@ from unconfused._columns.row_hash import beginning_hash
 from unconfused._text import printable
 from unconfused.cli import options as opt
 from unconfused.cli.commands.predict import Prediction
-from unconfused.cli.console import Stages, console, print_json, say_notes
+from unconfused.cli.console import Stages, say_notes, tell
 from unconfused.cli.input.label_options import LabelOptions
 from unconfused.cli.input.matrix_file import labelled, read_matrix
 from unconfused.cli.input.task import common_labels, narrow
@@ -114,10 +114,14 @@ def evaluate(
     if saved.get("rows") in begun:
         say_notes([SEEN])
     source = _source(confusion, truth, "counts" in saved)
-    if as_json:
-        print_json(_as_dict(found, source))
-    else:
-        _show(found, source)
+    scores = [
+        (name.replace("_", " ").replace("f1", "F1"), getattr(found, name)) for name in OVERALL
+    ]
+    kinds = {"rows with a noisy label": found.n_noisy, "trusted rows": found.n_trusted}
+    counted = ", ".join(f"{number:,.0f} {kind}" for kind, number in kinds.items() if number)
+    lines = [*(f"{name:<18}{score}" for name, score in scores), _table(found)]
+    lines += [f"{counted}. Intervals: {100 * level:g} %.", f"Based on {source}."]
+    tell(as_json, _as_dict(found, source), lines)
 
 
 def _predict(
@@ -207,7 +211,10 @@ def _with_unknown(classes: Any, y_true: Any) -> Any:
         return classes
     shown = ", ".join(map(repr, new[:5])) + ", ..." * (len(new) > 5)
     say_notes(
-        [f"The model was not fitted to these classes, so it is always wrong on them: {shown}."]
+        [
+            f"The model was not fitted to these classes, so it is always wrong on them: {shown}. "
+            "If one marks a missing truth, name it with --missing."
+        ]
     )
     return narrow(np.sort(np.array([*classes.tolist(), *new], dtype=object)))
 
@@ -252,17 +259,6 @@ def _as_dict(found: NoisyEvaluation, source: str) -> dict[str, Any]:
         score = getattr(found, name)
         told[name] = {end: plain(getattr(score, end)) for end in ("value", "low", "high")}
     return told
-
-
-def _show(found: NoisyEvaluation, source: str) -> None:
-    out = console()
-    for name in OVERALL:
-        words = name.replace("_", " ").replace("f1", "F1")
-        out.print(f"{words:<18}{getattr(found, name)}", markup=False)
-    out.print(_table(found))
-    rows = f"{found.n_noisy:,.0f} rows with a noisy label, {found.n_trusted:,.0f} trusted rows."
-    out.print(f"{rows} Intervals: {100 * found.level:g} %.", markup=False)
-    out.print(printable(f"Based on {source}."), markup=False)
 
 
 def _table(found: NoisyEvaluation) -> Table:

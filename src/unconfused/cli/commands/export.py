@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import console, print_json
+from unconfused.cli.console import tell
 from unconfused.cli.errors import check_target, refuse_same_target
 
 EXAMPLES = ["export model.skops", "export model.skops -o pets.onnx"]
@@ -20,11 +19,6 @@ def export(
     output: Path | None = opt.plain(
         "--output -o", "Output file for the graph.", show_default="MODEL with the ending .onnx"
     ),
-    locale: str | None = opt.plain(
-        "--locale",
-        "For text: a locale of the machine that will run the graph, such as C.UTF-8.",
-        show_default="US English",
-    ),
     force: bool = opt.force(),
     as_json: bool = opt.as_json(),
 ) -> None:
@@ -35,36 +29,29 @@ def export(
     target = model.with_suffix(".onnx") if output is None else output
     refuse_same_target(model, target)
     check_target(target, [".onnx"], force=force)
-    from unconfused import load
-    from unconfused.persistence.checks import ExportError
+    from unconfused.persistence import ExportError, load
     from unconfused.persistence.onnx import PLAIN_LOCALE, export_obstacle, to_onnx
     from unconfused.persistence.onnx_check import example_rows
 
     loaded = load(model)
     if (why := export_obstacle(loaded)) is not None:
         raise ExportError(why)
-    given = {"example": example_rows(loaded), "force": force}
+    given, locale = {"example": example_rows(loaded), "force": force}, None
     try:
-        graph = to_onnx(loaded, target, **given, text_locale=locale)
+        graph = to_onnx(loaded, target, **given)
     except ExportError as error:
-        if locale is not None or "text_locale" not in str(error):
+        if "text_locale" not in str(error):
             raise
-        graph, locale = to_onnx(loaded, target, **given, text_locale=PLAIN_LOCALE), PLAIN_LOCALE
-    _tell(graph, target, as_json, locale)
-
-
-def _tell(graph: Any, target: Path, as_json: bool, locale: str | None) -> None:
+        locale = PLAIN_LOCALE
+        graph = to_onnx(loaded, target, **given, text_locale=locale)
     inputs = [one.name for one in graph.graph.input]
     outputs = [one.name for one in graph.graph.output]
-    if as_json:
-        found = {"output": str(target), "inputs": inputs, "outputs": outputs, "locale": locale}
-        print_json(found)
-        return
     some = ", ".join(inputs[:6]) + ", ..." * (len(inputs) > 6)
-    console().print(f"Inputs: {some}. Outputs: {', '.join(outputs)}.")
-    console().print(f"Graph: {target}")
+    lines = [f"Inputs: {some}. Outputs: {', '.join(outputs)}.", f"Graph: {target}"]
     dates = [one.name for one in graph.graph.input if one.type.tensor_type.elem_type == DOUBLE]
     if dates:
-        console().print(f"Dates ({', '.join(dates)}) go in as days since 1970-01-01, as doubles.")
+        lines.append(f"Dates ({', '.join(dates)}) go in as days since 1970-01-01, as doubles.")
     if locale is not None:
-        console().print(f"Text is converted to lower case by the locale {locale}.")
+        lines.append(f"Text is converted to lower case by the locale {locale}.")
+    found = {"output": str(target), "inputs": inputs, "outputs": outputs, "locale": locale}
+    tell(as_json, found, lines)

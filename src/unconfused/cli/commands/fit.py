@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from unconfused.cli import options as opt
-from unconfused.cli.console import print_json
-from unconfused.cli.errors import check_target, refuse_same_target
+from unconfused.cli.console import tell
+from unconfused.cli.errors import check_target, in_options, refuse_same_target
 from unconfused.cli.input.label_options import LabelOptions, Settings
 from unconfused.cli.input.source import TaskSource
 from unconfused.cli.options import ReadOptions
@@ -54,12 +54,13 @@ def fit(
         done = FittedTask(source)
         done.judge()
         if report is not None:
+            from unconfused._report.html.page import write_page
+
             source.stage(f"Writing {report.name}")
-            done.write_report(report, force)
+            write_page(done.report(), report, force=force)
         done.save(output, force)
-    if not as_json:
-        done.show(output, report)
-        return
-    seconds = round(time.perf_counter() - begun, 2)
+    lines = [*done.lines(), f"Model: {output}", *([] if report is None else [f"Report: {report}"])]
     written = {"model": str(output), "report": None if report is None else str(report)}
-    print_json(done.as_dict() | written | {"seconds": seconds})
+    found = done.as_dict() | written | {"seconds": round(time.perf_counter() - begun, 2)}
+    said = done.plan.columns.notes if done.plan.columns else []
+    tell(as_json, found, lines, [*map(in_options, said), *done.notes])

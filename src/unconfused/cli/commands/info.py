@@ -24,7 +24,7 @@ def info(
     from threadpoolctl import threadpool_info
 
     from unconfused.engines.local.engine import LocalEngine
-    from unconfused.engines.local.threads import thread_count
+    from unconfused.estimators._arrays import thread_count
 
     pools = {f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()}
     found: dict[str, str | int | None] = {

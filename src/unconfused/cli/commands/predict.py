@@ -12,7 +12,7 @@ import numpy as np
 from unconfused._columns.kinds import require_columns
 from unconfused._files.write import check_table_target, open_table
 from unconfused.cli import options as opt
-from unconfused.cli.console import Stages, console, print_json, say_notes
+from unconfused.cli.console import Stages, tell
 from unconfused.cli.errors import refuse_clash, refuse_same_target
 from unconfused.cli.options import ReadOptions, is_nameless, split_names
 
@@ -61,7 +61,14 @@ def predict(
             shares.update(frame[LABEL].astype(str).value_counts().to_dict())
             append(frame)
             stage.rows(len(frame))
-    _tell(asked, shares, output, as_json)
+    total = sum(shares.values())
+    words = ", ".join(f"{label}: {times:,}" for label, times in shares.most_common(5))
+    lines = [f"{total:,} rows labelled ({words}{' and others' * (len(shares) > 5)})."]
+    some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)
+    notes = [f"Columns the model does not use: {some}."] if asked.extra else []
+    found = {"output": str(output), "rows": total, "labels": shares}
+    found["columns_not_used"] = asked.extra
+    tell(as_json, found, [*lines, f"Labels: {output}"], notes)
 
 
 class Prediction:
@@ -137,54 +144,16 @@ class Prediction:
         return pd.DataFrame(columns | dict(zip(self.made(), made, strict=False)))
 
 
-def _tell(asked: Prediction, shares: Counter[str], output: Path, as_json: bool) -> None:
-    total = sum(shares.values())
-    if as_json:
-        found = {"output": str(output), "rows": total, "labels": shares}
-        print_json(found | {"columns_not_used": asked.extra})
-        return
-    words = ", ".join(f"{label}: {times:,}" for label, times in shares.most_common(5))
-    console().print(f"{total:,} rows labelled ({words}{' and others' * (len(shares) > 5)}).")
-    console().print(f"Labels: {output}")
-    if asked.extra:
-        some = ", ".join(map(repr, asked.extra[:6])) + ", ..." * (len(asked.extra) > 6)
-        say_notes([f"Columns the model does not use: {some}."])
-
-
-TOO_LARGE = 1e100
-"""Larger numbers are no measurements, and their squares overflow."""
-
-
 def finite_scores(model: Any, rows: Any, method: str) -> Any:
-    """Return the probabilities or scores of rows of a frame or matrix.
-
-    If one is not finite, the error names the row and the cell to look at.
-    """
-    from scipy import sparse
-
-    refusal = None
-    try:
-        with np.errstate(all="ignore"):
-            scores = np.asarray(getattr(model, method)(rows))
-        wrong = ~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
-        if not wrong.any():
-            return scores
-    except ValueError as error:  # a model refuses what is not finite, but not by its name
-        refusal = error
-    frame = hasattr(rows, "select_dtypes")
-    numbers = rows.select_dtypes("number") if frame else rows
-    cells = sparse.csr_matrix(numbers, dtype=np.float64)
-    if refusal is not None:
-        wrong = (abs(cells) >= TOO_LARGE).sum(axis=1) > 0
-        if not wrong.any():
-            raise refusal
-    row = int(np.argmax(wrong))
-    what = "its cells"
-    if cells.shape[1]:
-        place = int(np.nan_to_num(abs(cells[[row]]).toarray(), nan=-1.0).argmax())
-        name = numbers.columns[place] if frame else place + 1
-        what = f"column {name!r}, which holds {cells[row, place]:g}"
-    raise ValueError(
-        f"Row {rows.index[row] if frame else row} (from 0) has no finite score, so it cannot be "
-        f"labelled. Look at {what}; correct it, or leave the cell empty."
-    ) from None
+    """Return the probabilities or scores of rows; if one is not finite, the error names the row."""
+    with np.errstate(all="ignore"):
+        scores = np.asarray(getattr(model, method)(rows))
+    wrong = ~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"Row {rows.index[row] if hasattr(rows, 'index') else row} (from 0) has no finite "
+            "score, so it cannot be labelled: its numbers are too large. Correct them, or leave "
+            "the cells empty."
+        )
+    return scores

@@ -89,6 +89,11 @@ class LabelOptions:
                 "--votes needs --item, --annotator and --label: its columns for what was "
                 "labelled, by whom, and as what."
             )
+        if self.label and self.annotators:
+            raise typer.BadParameter(
+                "--label and --annotators both name columns of labels: leave out --label, or add "
+                "its column to --annotators. (--ignore keeps a column out of the features.)"
+            )
         if self.votes is None and (self.item or self.annotator):
             raise typer.BadParameter("--item and --annotator are columns of the --votes file.")
 

@@ -41,7 +41,7 @@ def open_task(path: Path, known: LabelOptions, reading: ReadOptions, as_text: li
     """Read the data, its labels, and what is known about their noise."""
     table = reading.table(path, [*known.columns(), *as_text])
     if isinstance(table, LabelledRows):
-        return task_of_rows(path, table, known)
+        return _task_of_rows(path, table, known)
     refuse_unknown_columns(path, table, known)
     return task_of_table(path, table, known, reading, checked_in(table, known))
 
@@ -77,28 +77,18 @@ def task_of_table(
     return _task_of_labels(table, table[known.label], known, checked)
 
 
-def refuse_names(path: Path, known: LabelOptions) -> None:
-    """Raise if columns are named of a file without column names."""
+def _task_of_rows(path: Path, rows: LabelledRows, known: LabelOptions) -> Task:
+    """Return the task of a file without column names."""
     known.refuse_other_file(())
     if known.truth or known.annotators or known.identity or known.votes or known.label:
         raise DataFileError(
             f"{path} has no column names: its own labels are used, and --label, --annotators, "
-            "--votes and --id do not apply. --truth takes a file of verdicts, such as "
-            "`corrupt --reveal` writes."
+            "--votes and --id do not apply. --truth takes a file of verdicts."
         )
 
-
-def task_of_rows(
-    path: Path,
-    rows: LabelledRows,
-    known: LabelOptions,
-    fetch: Callable[[list[int]], Any] | None = None,
-) -> Task:
-    """Return the task of a file without column names; see `checked_in` for `fetch`."""
-    refuse_names(path, known)
     if rows.y is None:
         raise DataFileError(f"{path} holds no labels: an array y is needed beside X.")
-    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known, fetch))
+    return _task_of_labels(rows.X, rows.y, known, checked_in(rows, known))
 
 
 def _labels_of(
@@ -165,7 +155,7 @@ def checked_in(
 
     keys = None
     if isinstance(rows, LabelledRows):
-        content, labels, n_rows = fetch or rows.X, rows.y, rows.X.shape[0]
+        content, labels, n_rows = rows.X, rows.y, rows.X.shape[0]
     else:
         content, n_rows = fetch or rows, len(rows)
         labels = None if known.label is None else rows.get(known.label)

@@ -69,11 +69,11 @@ class TaskSource:
 
     def open_labels(self) -> Task:
         """Read the labels, to count them."""
-        if not self._is_streamed() or is_nameless(self.data, self.reading):
+        if not self._is_streamed():
             return self._whole()
         from unconfused.cli.input.stream import open_labels
 
-        return open_labels(self, self.parts())[0]
+        return open_labels(self, self.parts())
 
     def parts(self) -> Parts:
         """Return the chunks of the file."""
@@ -83,8 +83,10 @@ class TaskSource:
 
     def _is_streamed(self) -> bool:
         """Return whether the file is read in chunks: as the user says, else by its size."""
-        found = find_source(self.data, self.reading.format)
-        whole = found.format == "npz"
+        found, whole = (
+            find_source(self.data, self.reading.format),
+            is_nameless(self.data, self.reading),
+        )
         if self.stream and whole:
             raise ValueError(f"{self.data}: {found.name} cannot be read in parts; drop --stream.")
         if self.stream is not None:

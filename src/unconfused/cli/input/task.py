@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,6 +42,8 @@ class Task:
     classes: Labels | None = None
     reserved: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    n_rows: int = 0
+    """All rows of the file, those without a label included."""
     checked: CheckedRows | None = None
     """How the rows of `y_true` were drawn, if the truth comes from verdicts."""
 
@@ -67,10 +70,6 @@ class Task:
         """Return how trusted rows were drawn, with truths in the type of the labels."""
         assert self.checked is not None and self.y_true is not None
         return replace(self.checked, y_true=np.asarray(self.y_true, dtype=object))
-
-    def notes_with(self, others: list[str]) -> list[str]:
-        """Return its notes and others, without duplicates."""
-        return list(dict.fromkeys([*self.notes, *others]))
 
 
 @dataclass(frozen=True)
@@ -120,19 +119,22 @@ def make_task(
     rows = table.iloc[kept].reset_index(drop=True) if hasattr(table, "iloc") else table[kept]
     notes, left = [], table.shape[0] - len(kept)
     if left:
-        notes.append(f"{left:,} of {table.shape[0]:,} rows have no label and are skipped.")
+        have = "has no label and is" if left == 1 else "have no label and are"
+        notes.append(f"{left:,} of {table.shape[0]:,} rows {have} skipped.")
     labels = set() if kind == "votes" else distinct_labels(y)
     if -1 in labels and len(labels) > 2:
         notes.append("-1 is treated as a class. If it marks missing labels, pass --missing -1.")
     truth = None if y_true is None else y_true[kept]
     names = set(y.classes.tolist()) if kind == "votes" else labels
     if truth is not None and (never := distinct_labels(truth) - names):
+        if checked is None and more.get("classes") is None:
+            _refuse_placeholder(truth, never)
         listed = ", ".join(sorted(map(repr, never))[:6])
         notes.append(
             f"True classes that never occur as a label: {listed}. If one marks a missing truth, "
             "name it with --missing."
         )
-    task = Task(kind, rows, kept, y, truth, notes=notes, **more)
+    task = Task(kind, rows, kept, y, truth, notes=notes, n_rows=table.shape[0], **more)
     if checked is None:
         return task
     notes += checked.notes
@@ -140,6 +142,18 @@ def make_task(
         notes.append("No verdict could be used: the truth of no row is known.")
         return replace(task, kind="nothing" if kind == "trusted" else kind, y_true=None)
     return replace(task, checked=checked.at(kept))
+
+
+def _refuse_placeholder(truth: Labels, never: set[Any]) -> None:
+    """Raise if most truths are a value that is never a label: it surely marks missing ones."""
+    known = truth[present_labels(truth)].tolist()
+    value, times = Counter(known).most_common(1)[0]
+    if value in never and 2 * times > len(known):
+        raise ValueError(
+            f"{times:,} of {len(known):,} true classes are {value!r}, which never occurs as a "
+            f"label. If it marks a missing truth, pass --missing {value!r}; if it is a class, name "
+            "all classes with --classes."
+        )
 
 
 WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0+)?")

@@ -14,7 +14,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from unconfused._typing import BoolArray, FloatArray, IntArray
-from unconfused.confusion.estimation.calibration import best_power, calibrate, log_chances, sharpen
+from unconfused.confusion.estimation.calibration import (
+    best_power,
+    calibrate,
+    log_chances,
+    sharpen,
+    sharpened,
+)
 from unconfused.confusion.estimation.class_probabilities import (
     ClassProbabilities,
     estimate_counts,
@@ -110,11 +116,6 @@ def model_helps(model: ClassProbabilities, probability: FloatArray, observed: In
     believed, logs = np.eye(probability.shape[1])[observed], np.log(np.maximum(probability, 1e-12))
     plain = calibrate(logs, believed, np.ones(len(observed))).apply(logs)
     return _clearly_likelier(fair, evidence, plain, believed)
-
-
-def sharpened(probability: FloatArray, evidence: FloatArray, counted: IntArray) -> FloatArray:
-    """Sharpen probabilities to the temperature that fits the labels best."""
-    return sharpen(probability, best_power(probability[counted], evidence[counted]))
 
 
 def matrix_helps(

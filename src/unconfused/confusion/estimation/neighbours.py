@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from unconfused._matrix import loses_a_class
 from unconfused._typing import FloatArray, IntArray, Rows
 from unconfused.confusion._dawid_skene import Crowd, maximise
-from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
+from unconfused.confusion.estimation.calibration import log_chances, sharpened
 from unconfused.confusion.estimation.pooled import shrink_to_symmetric
 
 TRIPLE = 3
@@ -87,8 +87,7 @@ def label_log_likelihood(probability: FloatArray, matrix: FloatArray, codes: Int
     The probabilities must not depend on the row's own label. They are calibrated on the labels.
     """
     evidence = np.maximum(matrix[:, codes].T, SMALLEST)
-    sure = sharpen(probability, best_power(probability, evidence))
-    return float(log_chances(sure, evidence, SMALLEST).mean())
+    return float(log_chances(sharpened(probability, evidence), evidence, SMALLEST).mean())
 
 
 def nearest(X: Rows, rows: IntArray, n_neighbours: int) -> IntArray:

@@ -64,11 +64,7 @@ class DaskEngine:
     """Rows on workers; see `unconfused.engines.base.Engine`."""
 
     def __init__(self, pool: PartPool, n_features: int, intercept: bool) -> None:
-        self._pool, self._n_features, self.intercept = pool, n_features, intercept
-
-    @property
-    def n_features(self) -> int:
-        return self._n_features
+        self._pool, self.n_features, self.intercept = pool, n_features, intercept
 
     @cached_property
     def density(self) -> float:
@@ -119,7 +115,7 @@ class DaskEngine:
 
     def _sum(self, question: Callable[[LocalEngine], Any]) -> Any:
         # In the order of the parts, whichever worker finished first: results are reproducible.
-        return reduce(add, self._pool.ask_all(ask_engine, question))
+        return reduce(add, self._pool.ask(ask_engine, [question] * len(self._pool)))
 
 
 def _entries(engine: LocalEngine) -> FloatArray:

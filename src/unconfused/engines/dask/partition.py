@@ -47,11 +47,8 @@ class Command:
     serial: int
     """A partition continues only from the preceding command: there may be an outdated copy."""
 
-    epoch: int
-    """References of other epochs are void."""
-
-    begins: bool = False
-    """Whether the epoch begins: a part that joins later lacks references that others have."""
+    begins: bool
+    """Whether references are dropped first: some part may lack those that others have."""
 
     start: tuple[FloatArray, Unmixing, float] | None = None
     """Weights, unmixing and margin, for a part that cannot continue from its last command."""
@@ -115,7 +112,7 @@ class DaskPartition:
         self._alpha, self._total = alpha, total
         n_classes = unmixing.n_classes
         self._weights = np.zeros((n_classes, n_features))
-        self._serial = self._epoch = self._begun = 0
+        self._serial, self._begins = 0, True
         self._step: tuple[FloatArray, FloatArray] | None = None
         self._answer: Answer | None = None
         self._in_doubt = False
@@ -203,8 +200,7 @@ class DaskPartition:
 
     def _forget(self) -> None:
         """Drop all references, here and, with the next command, on the workers."""
-        self._epoch += 1
-        self._new_references = None
+        self._begins, self._new_references = True, None
         self._lengths.fill(0.0)
         self._vectors = {}
         if self._answer is not None:  # distances from dropped references are void
@@ -230,7 +226,7 @@ class DaskPartition:
             # A part that lost its partition lost its references too, so all of them are void.
             self._forget()
             self._pool.find_homes()
-        self._new_references, self._in_doubt, self._begun = None, False, self._epoch
+        self._new_references, self._in_doubt, self._begins = None, False, False
         answer: Answer = reduce(add, answers)
         if answer.tables is not None:
             self._answer = answer
@@ -251,8 +247,7 @@ class DaskPartition:
         return Command(
             key=self._key,
             serial=self._serial,
-            epoch=self._epoch,
-            begins=self._begun != self._epoch,
+            begins=self._begins,
             start=(self._weights, self._unmixing, self._alpha) if restart else None,
             step=None if restart or self._answer is not None else self._step,
             references=self._new_references,

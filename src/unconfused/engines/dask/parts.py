@@ -45,11 +45,10 @@ class WorkerPartition:
         self.serial = -1
         self._total = partition.total
         self._tables = np.zeros((2, n_classes, n_classes))
-        self.begin(-1)
+        self.begin()
 
-    def begin(self, epoch: int) -> None:
+    def begin(self) -> None:
         """Drop all references."""
-        self.epoch = epoch
         self._asked: dict[Pair, FloatArray] = {}
         """Own unmixed sums when the client last requested them."""
 
@@ -226,18 +225,14 @@ def _up_to_date(part: Part, command: Command) -> WorkerPartition | None:
             held = part.partitions[command.key] = WorkerPartition(partition, unmixing.n_classes)
         held.serial = -1  # in case it is interrupted
         held.local.restart(weights)
-    elif (
-        held is None
-        or held.serial not in (command.serial - 1, command.serial)
-        or (held.epoch != command.epoch and not command.begins)
-    ):
+    elif held is None or held.serial not in (command.serial - 1, command.serial):
         return None
     elif held.serial < command.serial and command.step is not None:
         held.serial = -1
         held.local.move(*command.step)
     held.serial = command.serial
-    if held.epoch != command.epoch:
-        held.begin(command.epoch)
+    if command.begins:
+        held.begin()
     if command.references is not None:
         held.set_references(*command.references)
     return held

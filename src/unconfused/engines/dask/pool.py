@@ -236,10 +236,6 @@ class PartPool:
             for part, home in zip(self._parts, self._homes, strict=True)
         ]
 
-    def ask_all(self, function: Callable[..., Any], argument: Any) -> list[Any]:
-        """Call ``function(part, argument)`` with the same argument for every part."""
-        return self.ask(function, [argument] * len(self))
-
 
 def _mapped(part: Part, change: RowMap) -> Part:
     return part.mapped(change)

@@ -32,6 +32,9 @@ SINGLE = 2.0**-24
 PIECES_PER_THREAD = 4
 """Chunks of rows per thread, for load balancing: the work per row is uneven."""
 
+READS = 3
+"""Number of times that rows are read before they are quantized, which takes about as long."""
+
 WINDOW = 64
 """Largest number of past updates tracked; a row scored before them is rescored."""
 
@@ -160,11 +163,7 @@ class RowAssignment:
         self._before: Any = np.empty(n_rows, dtype=class_type)
         self._weights = np.zeros((n_classes, n_columns))
         self._constants = np.zeros(n_classes)
-        # In the rows' precision; the same arrays if that is double.
-        self._own_weights = self._weights.astype(own, copy=False)
-        self._own_constants = self._constants.astype(own, copy=False)
-        sums = (engine.rows.longest + 2) * np.finfo(own).eps
-        self._closeness = float(sums + 6 * SINGLE)
+        self._score_with(engine.rows.stored, own)
         """Relative difference below which scores are too close to call: it bounds the rounding of
         two scores, of storing them in single precision, and of the slack."""
 
@@ -178,12 +177,26 @@ class RowAssignment:
         self.n_rescored = 0
         """Number of rows rescored by the last call."""
 
+        self._n_to_read: float = READS * n_rows
+        """Number of rows to rescore before they are quantized."""
+
+        self.room = np.inf
+        """Memory for quantized rows, in bytes."""
+
+    def _score_with(self, rows: Any, own: Any, scales: Any = 1.0, error: float = 0.0) -> None:
+        """Decide classes by these rows, whose columns have to be multiplied by the scales."""
+        self._rows, self._scales, self._error = rows, scales, error
+        self._own_weights = (self._weights * scales).astype(own)
+        self._own_constants = self._constants.astype(own)
+        sums = (self._engine.rows.longest + 3) * np.finfo(own).eps
+        self._closeness = float(sums + 6 * SINGLE)
+
     def restart(self, weights: FloatArray) -> None:
         """Assign all rows by these weights, (Q, features)."""
         columns = self._engine.rows.n_columns
         self._weights[:] = weights[:, :columns]
         self._constants[:] = weights[:, columns] if self._engine.intercept else 0.0
-        self._own_weights[:] = self._weights
+        self._own_weights[:] = self._weights * self._scales
         self._own_constants[:] = self._constants
         self._squared_norms[:] = np.einsum("rj,rj->r", weights, weights)
         self._at_zero = np.asarray(~weights.any(axis=1))
@@ -208,7 +221,8 @@ class RowAssignment:
             own += steps[c] * direction[:columns]
             if self._engine.intercept:
                 self._constants[c] += steps[c] * direction[columns]
-            self._own_weights[c], self._own_constants[c] = own, self._constants[c]
+            self._own_weights[c] = own * self._scales
+            self._own_constants[c] = self._constants[c]
             self._squared_norms[c] = np.einsum("j,j->", own, own) + self._constants[c] ** 2
         self._drift.add(steps, direction)
         self._moved_at[movers] = self._drift.now
@@ -219,7 +233,17 @@ class RowAssignment:
             drift.fill(np.inf)
         moves = self._rescore(drift)
         self._drift.take_slot()
+        self._n_to_read -= self.n_rescored
+        if self._n_to_read <= 0:
+            self._n_to_read = np.inf
+            self._quantize()
         return moves
+
+    def _quantize(self) -> None:
+        """Decide classes by quantized rows from now on, if these fit into memory."""
+        found = self._engine.rows.quantized(self._engine.in_threads, self.room)
+        if found is not None:
+            self._score_with(found.stored, np.float32, found.scales, found.error)
 
     def _leave_zero(self, movers: IntArray) -> None:
         """Stop representing these classes by the lowest class with zero weights."""
@@ -244,7 +268,7 @@ class RowAssignment:
     def _rescore(self, drift: FloatArray) -> tuple[IntArray, IntArray]:
         """Assign the rows whose slack is used up; return those that changed region."""
         weights = self._own_weights, self._own_constants, self._weights, self._constants
-        scorer, scale = Scorer(*weights, self._contenders()), self._longest
+        scorer, scale = Scorer(self._rows, *weights, self._contenders()), self._longest
         list_stale(scorer.classes, self._moved_at, self._drift.times, self._stale)
         used = used_slack(drift)
         used[self._drift.unsafe] = np.inf
@@ -253,6 +277,7 @@ class RowAssignment:
             stale=self._stale,
             alpha=self._alpha,
             closeness=self._closeness * scale,
+            error=(2.0 + self._closeness) * self._error * scale,
             tie=TIE * scale,
             now=self._drift.slot,
         )

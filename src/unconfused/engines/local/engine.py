@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property, reduce
+from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +16,12 @@ from scipy import sparse
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
 from unconfused._typing import Rows as Matrix
-from unconfused.engines.base import LikelihoodPass, RowMap
+from unconfused.engines.base import LikelihoodPass, RowMap, logarithms
+from unconfused.engines.base import posterior as log_posterior
 from unconfused.engines.local.assignment import RowAssignment
-from unconfused.engines.local.partition import LocalPartition
-from unconfused.engines.local.rows import add_rows, row_blocks, squared_norms, wrap_rows
-from unconfused.engines.local.sums import cell_sums
-from unconfused.engines.local.threads import RowThreads
+from unconfused.engines.local.gram import GramSums
+from unconfused.engines.local.partition import KeptSums, LazySums, LocalPartition, SumsOnDemand
+from unconfused.engines.local.rows import Rows, add_rows, row_blocks, squared_norms, wrap_rows
 
 if TYPE_CHECKING:
     from unconfused._matrix import Unmixing
@@ -27,8 +32,80 @@ BLOCK_ROWS = 4096
 DENSE = 0.1
 """Density above which a sparse block is multiplied faster as a dense array."""
 
+ALMOST_IMPOSSIBLE = 1e-200
+"""Probability of a label, relative to that of the likeliest class, below which rounding to 0 is
+near, and quotients may overflow."""
+
 SCORES_BYTES = 64 * 2**20
 """Largest table of scores that `scored` keeps in memory."""
+
+SMALL = 16 * 2**20
+"""Bytes of sums that are always affordable, however few rows there are."""
+
+TEMPORARY = 2**19
+"""Bytes of temporary lists of rows."""
+
+WORTH_DELAYING = 2**21
+"""Multiplications in all norms above which sums are updated lazily."""
+
+WORTH_A_THREAD = 200_000
+"""Minimum number of stored entries per thread: below, a thread costs more than it saves."""
+
+
+class RowThreads:
+    """Runs loops over rows in a thread pool; the calling thread does its share."""
+
+    def __init__(self, n_threads: int, rows: Rows) -> None:
+        worth = max(1, rows.n_entries // WORTH_A_THREAD)
+        self.n_threads = max(1, min(n_threads, worth, rows.n_rows))
+        self._n_rows, self._brings_threads = rows.n_rows, rows.brings_threads
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+
+    def pieces(self, n_pieces: int | None = None, multiple_of: int = 1) -> list[tuple[int, int]]:
+        """Split the rows into chunks of about equal size, by default one per thread."""
+        n_blocks = -(-self._n_rows // multiple_of)
+        edges = np.linspace(0, n_blocks, min(n_pieces or self.n_threads, n_blocks) + 1).astype(int)
+        return list(pairwise(np.minimum(edges * multiple_of, self._n_rows).tolist()))
+
+    def __call__(self, loop: Callable[[int, int], None]) -> None:
+        """Call ``loop(start, stop)`` on chunks that cover every row once."""
+        self.each(loop, self.pieces())
+
+    def total(self, measure: Callable[[int, int], Any]) -> Any:
+        """Add up ``measure(start, stop)`` over chunks that cover every row once."""
+        # Rows whose products are multithreaded already are measured in one chunk.
+        pieces = [(0, self._n_rows)] if self._brings_threads else self.pieces()
+        return reduce(add, self.each(measure, pieces))
+
+    def each(self, work: Callable[..., Any], items: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Return ``work(*item)`` of every item, in order; a thread that is free takes the next."""
+        waiting = deque(enumerate(items))
+        found: list[Any] = [None] * len(waiting)
+
+        def take() -> None:
+            while waiting:
+                try:
+                    place, item = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                found[place] = work(*item)
+
+        n_helpers = min(self.n_threads, len(waiting)) - 1
+        if self._pool is None or n_helpers < 1:
+            take()
+            return found
+        futures = [self._pool.submit(take) for _ in range(n_helpers)]
+        try:
+            take()
+            wait(futures)
+        except BaseException:
+            # No helper may still be writing when this returns, not even after an interrupt.
+            waiting.clear()
+            wait(futures)
+            raise
+        for future in futures:
+            future.result()
+        return found
 
 
 class LocalEngine:
@@ -154,6 +231,7 @@ class LocalEngine:
     def partition(self, unmixing: Unmixing, alpha: float) -> LocalPartition:
         assignment = RowAssignment(self, unmixing.n_classes, alpha)
         sums = cell_sums(self, unmixing.n_classes, assignment.region)
+        assignment.room = spare_bytes(self, unmixing.n_classes) - max(0, sums.n_bytes - SMALL)
         return LocalPartition(self, unmixing, assignment, sums)
 
     def likelihood(
@@ -182,71 +260,134 @@ class LocalEngine:
         by_feature = np.ascontiguousarray(weights[:, :columns].T)
         gradient = np.zeros((len(weights), self.n_features))
         features = np.zeros_like(by_feature)
-        table = np.zeros(mixing.shape)
+        table, totals = np.zeros(mixing.shape), np.zeros(len(weights))
+        intercepts = weights[:, columns] if self.intercept else totals.copy()
+        intercepts = intercepts.astype(self.rows.score_dtype)
         loss = 0.0
         # Allocated once: Dask workers return freed memory to the system after every block.
         n_rows = min(BLOCK_ROWS, last - first)
         all_scores = np.empty((n_rows, len(weights)), dtype=self.rows.score_dtype)
-        all_weights = np.empty(n_rows)
+        all_shares, all_weights = np.empty(all_scores.shape), np.empty(n_rows)
+        left = np.empty(n_rows, dtype=np.intp)
         for start in range(first, last, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, last)
             scores, row_weights = all_scores[: stop - start], all_weights[: stop - start]
+            shares = all_shares[: stop - start]
             self.rows.scores(by_feature, start, stop, scores)
-            if self.intercept:
-                scores += weights[:, columns].astype(scores.dtype)
+            add_and_centre(scores, intercepts, shares)
+            np.exp(shares, out=shares)  # vectorized, unlike that of compiled loops
             codes = self.codes[start:stop]
             np.take(factors, codes, out=row_weights, mode="clip")  # "raise" makes a copy
             row_weights *= self.weights[start:stop]
-            loss += posterior(scores, codes, row_weights, mixing, table)
+            given = codes, row_weights, mixing, table, totals
+            explained, n_left = posterior(scores, shares, *given, left)
+            loss += explained
+            if n_left:
+                loss += surprises(left[:n_left], scores, *given)
             self.rows.add_outer(scores, start, stop, features)
-            if self.intercept:
-                gradient[:, columns] += scores.sum(axis=0, dtype=np.float64)
         gradient[:, :columns] = features.T
+        if self.intercept:
+            gradient[:, columns] = totals
         return LikelihoodPass(loss, gradient, table)
+
+
+def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDemand:
+    """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
+    n_cells, masks = n_classes * engine.n_codes, n_classes * engine.rows.n_rows
+    room = max(SMALL, spare_bytes(engine, n_classes) - masks)
+    strategy = SumsOnDemand
+    if 8 * n_cells * engine.n_features <= room:
+        n_products = n_cells * n_classes * engine.n_features
+        strategy = KeptSums if n_products < WORTH_DELAYING else LazySums
+    elif 8 * n_cells * engine.n_codes <= room:
+        strategy = GramSums
+    return strategy(engine, n_classes, region)
+
+
+def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
+    """Return the bytes available for cell sums and quantized rows.
+
+    The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
+    per class and feature. X itself is not copied, scores take 4 bytes per row and class, and the
+    remaining state about 37 bytes per row.
+    """
+    n_rows = engine.rows.n_rows
+    row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
+    per_class = 4 * n_rows + 64 * engine.n_features
+    return float(row_bytes) / 2 + per_class * n_classes - 37 * n_rows - TEMPORARY
+
+
+@compiled
+def add_and_centre(scores: Any, intercepts: Any, centred: FloatArray) -> None:
+    """Add the intercepts to the scores in place; write scores less the highest of each row."""
+    n_classes = scores.shape[1]
+    for i in range(len(scores)):
+        row, out = scores[i], centred[i]
+        highest = -np.inf
+        for q in range(n_classes):
+            row[q] += intercepts[q]
+            highest = max(highest, float(row[q]))
+        for q in range(n_classes):
+            out[q] = float(row[q]) - highest
 
 
 @compiled
 def posterior(
-    scores: Any, codes: Any, row_weights: FloatArray, mixing: FloatArray, table: FloatArray
-) -> float:
+    scores: Any,
+    shares: FloatArray,
+    codes: Any,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    table: FloatArray,
+    totals: FloatArray,
+    left: IntArray,
+) -> tuple[float, int]:
     """Replace the scores of rows by their residuals, the gradient of the loss, in place.
 
     With P the softmax of a row's scores and R its posterior given the label, the residual is the
-    row's weight times P - R. R is summed by label code in `table`. Returns the weighted sum of
-    -log P(label).
+    row's weight times P - R. `shares` is P times any factor. R is summed by label code in `table`,
+    residuals in `totals`. Returns the weighted sum of -log P(label), and how many rows are left to
+    `surprises`, and listed in `left`: with these in the loop, all rows take three times as long.
     """
     n_classes = scores.shape[1]
-    loss = 0.0
-    shares, levels = np.empty(n_classes), np.empty(n_classes)
+    loss, n_left = 0.0, 0
     for i in range(len(scores)):
         code, weight = codes[i], row_weights[i]
-        highest = -np.inf
-        for q in range(n_classes):
-            highest = max(highest, float(scores[i, q]))
+        row, share, chances, counts = scores[i], shares[i], mixing[code], table[code]
         total, seen = 0.0, 0.0
         for q in range(n_classes):
-            shares[q] = np.exp(float(scores[i, q]) - highest)
-            total += shares[q]
-            seen += mixing[code, q] * shares[q]
-        if seen > 1e-280:
-            loss += weight * (np.log(total) - np.log(seen))
-            for q in range(n_classes):
-                responsible = mixing[code, q] * shares[q] / seen
-                table[code, q] += weight * responsible
-                scores[i, q] = weight * (shares[q] / total - responsible)
+            total += share[q]
+            seen += chances[q] * share[q]
+        if not seen > ALMOST_IMPOSSIBLE:
+            left[n_left] = i
+            n_left += 1
             continue
-        # The label is almost impossible: log-sum-exp for its probability too.
-        level = -np.inf
+        loss += weight * np.log(total / seen)
+        by_row, by_label = weight / total, weight / seen
         for q in range(n_classes):
-            levels[q] = float(scores[i, q]) - highest + np.log(mixing[code, q])
-            level = max(level, levels[q])
-        seen = 0.0
-        for q in range(n_classes):
-            levels[q] = np.exp(levels[q] - level)
-            seen += levels[q]
-        loss += weight * (np.log(total) - level - np.log(seen))
-        for q in range(n_classes):
-            responsible = levels[q] / seen
-            table[code, q] += weight * responsible
-            scores[i, q] = weight * (shares[q] / total - responsible)
-    return loss
+            responsible = by_label * (chances[q] * share[q])
+            counts[q] += responsible
+            row[q] = by_row * share[q] - responsible
+            totals[q] += row[q]
+    return loss, n_left
+
+
+def surprises(
+    rows: IntArray,
+    scores: Any,
+    codes: IntArray,
+    row_weights: FloatArray,
+    mixing: FloatArray,
+    table: FloatArray,
+    totals: FloatArray,
+) -> float:
+    """Do the same for rows whose label is almost impossible, by log-sum-exp for P(label)."""
+    own, weights = codes[rows], row_weights[rows]
+    log_chances = logarithms(mixing[own])
+    with np.errstate(invalid="ignore"):  # a step may have been far too long
+        losses, share, given_label = log_posterior(np, scores[rows].astype(np.float64), log_chances)
+    residuals = weights[:, np.newaxis] * (share - given_label)
+    scores[rows] = residuals
+    totals += residuals.sum(axis=0)
+    np.add.at(table, own, weights[:, np.newaxis] * given_label)
+    return float(weights @ losses)

@@ -1,4 +1,8 @@
-"""Incremental partition of the rows of a local engine."""
+"""Incremental partition of the rows of a local engine, with the sums of its cells.
+
+The solver needs only the longest update vectors. A partition bounds all norms and measures those
+that could be the longest, so the sums of a region need to be current only then.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,15 @@ if TYPE_CHECKING:
     from unconfused._matrix import Unmixing
     from unconfused.engines.local.assignment import RowAssignment
     from unconfused.engines.local.engine import LocalEngine
-    from unconfused.engines.local.sums import SumsOnDemand
 
 ROWS_AT_ONCE = 8192
-"""Rows added at a time when tables and sums are recomputed: lists of rows take memory."""
+"""Rows added to tables and sums at a time: lists of rows take memory."""
 
 LOST = 1e-9
 """Share of the total by which rounding may have reduced a cell."""
 
 MOVES_PER_ROW = 8
 """Moves per row after which tables and sums are rebuilt, to limit accumulated rounding."""
-
 
 LONGER = 1.0 + 1e-7
 """Factor by which norm bounds are widened, for the rounding of a sum of many norms."""
@@ -58,6 +60,134 @@ class Tables(NamedTuple):
 
     moved: FloatArray
     """Weighted sum of the norms of rows that left or joined in the last call."""
+
+
+class SumsOnDemand:
+    """Store nothing: recompute sums from the rows of a region. Base class of the others.
+
+    The owner modifies `region`, that of every row (-1 for none), in place.
+    """
+
+    coefficients: FloatArray
+    """Unmixing coefficients by region, label code and class, (Q, S, Q); set by the owner."""
+
+    n_bytes = 0
+    """Memory taken."""
+
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        self._engine, self._region = engine, region
+
+    def clear(self) -> None:
+        """Empty all regions."""
+
+    def move(self, rows: IntArray, before: IntArray) -> None:
+        """Move rows from their previous to their current regions; -1 is none."""
+
+    def measure(
+        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
+    ) -> None:
+        """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
+
+        def run(region: int) -> None:
+            vectors = self.all_unmixed(region)
+            np.einsum("qj,qj->q", vectors, vectors, out=squared_norms[region])
+            slack[region] = 0.0
+
+        self._engine.in_threads.each(run, [(r,) for r in sorted({p for p, _ in pairs})])
+
+    def unmixed(self, region: int, true: int) -> FloatArray:
+        """Return one unmixed sum of a region, (features,)."""
+        rows = np.flatnonzero(self._region == region)
+        weights = self.coefficients[region, self._engine.codes[rows], true]
+        weights = weights * self._engine.weights[rows]
+        out = np.zeros((1, self._engine.n_features))
+        self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, out)
+        return np.asarray(out[0])
+
+    def all_unmixed(self, region: int) -> FloatArray:
+        """Return all unmixed sums of a region, (Q, features)."""
+        codes, sums = self.sums_of(region)
+        return np.asarray(self.coefficients[region, codes].T @ sums)
+
+    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
+        """Return the label codes present in a region and their sums, (codes, features)."""
+        rows = np.flatnonzero(self._region == region)
+        codes, places = np.unique(self._engine.codes[rows], return_inverse=True)
+        sums = np.zeros((len(codes), self._engine.n_features))
+        self._engine.add(rows, places, self._engine.weights[rows], sums)
+        return codes, sums
+
+
+class KeptSums(SumsOnDemand):
+    """Sums of all cells, updated at every move."""
+
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        super().__init__(engine, n_classes, region)
+        self._sums = np.zeros((n_classes, engine.n_codes, engine.n_features))
+        self._codes = np.arange(engine.n_codes)
+        self.n_bytes = self._sums.nbytes
+
+    def clear(self) -> None:
+        self._sums.fill(0.0)
+
+    def move(self, rows: IntArray, before: IntArray) -> None:
+        weights, n_codes = self._engine.weights[rows], np.intp(self._engine.n_codes)
+        by_cell = self._sums.reshape(-1, self._sums.shape[2])
+        for regions, signed in ((before, -weights), (self._region[rows], weights)):
+            inside = regions >= 0
+            cells = regions[inside] * n_codes + self._engine.codes[rows[inside]]
+            self._engine.add(rows[inside], cells, signed[inside], by_cell)
+
+    def unmixed(self, region: int, true: int) -> FloatArray:
+        return np.asarray(self.coefficients[region, :, true] @ self.sums_of(region)[1])
+
+    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
+        """Return all label codes and their sums, (S, features)."""
+        return self._codes, self._sums[region]
+
+
+class LazySums(KeptSums):
+    """Sums updated only when a region is requested; by then many rows have moved back."""
+
+    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
+        super().__init__(engine, n_classes, region)
+        self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
+        """Rows included in the sums of every region."""
+
+        self.n_bytes += self._counted.nbytes
+
+    def clear(self) -> None:
+        super().clear()
+        self._counted.fill(False)
+
+    def move(self, rows: IntArray, before: IntArray) -> None:
+        """Do nothing: moves stay pending until `sums_of`."""
+
+    def measure(
+        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
+    ) -> None:
+        for region in sorted({p for p, _ in pairs}):
+            self._start_near(region)
+        super().measure(pairs, squared_norms, slack)
+
+    def _start_near(self, region: int) -> None:
+        """Replace a region's sums by those with the fewest moves to apply: regions trade places."""
+        inside = self._region == region
+        n_changed = np.count_nonzero(inside != self._counted[region])
+        if n_changed * self._engine.n_features > self._counted.size:  # else a search costs more
+            nearest = int(np.count_nonzero(inside != self._counted, axis=1).argmin())
+            for own in (self._sums, self._counted):
+                own[region] = own[nearest]
+
+    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
+        """Apply pending moves; return all label codes and their sums, (S, features)."""
+        inside = self._region == region
+        changed = np.flatnonzero(inside != self._counted[region])
+        weights = self._engine.weights[changed]
+        weights = np.where(inside[changed], weights, -weights)
+        self._engine.add(changed, self._engine.codes[changed], weights, self._sums[region])
+        self._counted[region] = inside
+        return self._codes, self._sums[region]
 
 
 class LocalPartition:
@@ -181,8 +311,10 @@ class LocalPartition:
     def _move_cells(self, rows: IntArray, before: IntArray) -> FloatArray:
         """Move rows between cells; return the sum of their weighted norms by cell, (Q, S)."""
         self._cells.moved.fill(0.0)
-        move_rows(rows, before, self._assignment.region, self._labelled, self._cells)
-        self._sums.move(rows, before)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            some, origin = (one[start : start + ROWS_AT_ONCE] for one in (rows, before))
+            move_rows(some, origin, self._assignment.region, self._labelled, self._cells)
+            self._sums.move(some, origin)
         return self._cells.moved
 
     def _longest_sums(self, regions: IntArray) -> FloatArray:

@@ -50,7 +50,10 @@ class RowState(NamedTuple):
 
 
 class Scorer(NamedTuple):
-    """Weights in the rows' precision and in double precision."""
+    """Rows that decide nearly all classes, weights for these, and weights in double precision."""
+
+    rows: Any
+    """The rows, or quantized ones."""
 
     weights: Any
     constants: Any
@@ -75,6 +78,9 @@ class Limits(NamedTuple):
     closeness: float
     """Difference, per unit of row norm, below which single precision is too close to call."""
 
+    error: float
+    """How much of any difference between scores may come from quantized rows."""
+
     tie: float
     """Difference, per unit of row norm, below which double-precision scores are tied."""
 
@@ -97,7 +103,7 @@ def rescore(
     for first in range(start, stop, BATCH):
         found = find(state, limits.used_slack, first, min(first + BATCH, stop), chosen)
         n_rescored += len(found)
-        score_stale(rows, scorer, state, limits.stale, found)
+        score_stale(scorer, state, limits.stale, found)
         at = start + n_moved
         n_close, n_changed = assign(scorer.classes, state, limits, found, moved[at:], before[at:])
         n_moved += n_changed
@@ -127,9 +133,9 @@ def find(state: RowState, used_slack: Any, start: int, stop: int, chosen: Any) -
 
 
 @compiled
-def score_stale(rows: Any, scorer: Scorer, state: RowState, stale: Any, chosen: Any) -> None:
+def score_stale(scorer: Scorer, state: RowState, stale: Any, chosen: Any) -> None:
     """Update the kept scores of chosen rows, two stale classes per pass over a row."""
-    weights, constants, scores = scorer.weights, scorer.constants, state.scores
+    rows, weights, constants, scores = scorer.rows, scorer.weights, scorer.constants, state.scores
     for k in range(len(chosen)):
         fetch(rows, chosen[min(k + AHEAD, len(chosen) - 1)])
         i = chosen[k]
@@ -162,7 +168,7 @@ def assign(
             runner_up = max(runner_up, min(highest, value))
             first = c if value > highest else first
             highest = max(highest, value)
-        near = limits.closeness * norms[i] + SMALLEST
+        near = limits.closeness * norms[i] + limits.error + SMALLEST
         lead = np.float64(highest) - np.float64(runner_up)
         room = lead - near
         if alpha > 0.0:
@@ -210,17 +216,9 @@ def assign_exactly(
     produce exact ties, which rounding must not break.
     """
     width = limits.tie * state.norms[i]
-    highest = -np.inf
-    for m in range(len(classes)):
-        highest = max(highest, scores[m])
-    first = 0
-    while scores[first] < highest - width:
-        first += 1
-    runner_up = -np.inf
-    for m in range(len(classes)):
-        if m != first:
-            runner_up = max(runner_up, scores[m])
-    inside = limits.alpha == 0.0 or scores[first] - runner_up >= limits.alpha - width
+    first = np.argmax(scores >= scores.max() - width)
+    best, scores[first] = scores[first], -np.inf
+    inside = limits.alpha == 0.0 or best - scores.max() >= limits.alpha - width
     place = classes[first] if inside else -1
     changed = place != state.region[i]
     state.region[i] = place

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -24,6 +24,7 @@ from unconfused._typing import Rows as Matrix
 
 if TYPE_CHECKING:
     from unconfused.engines.base import RowMap
+    from unconfused.engines.local.engine import RowThreads
 
 BLOCK_BYTES = 16 * 2**20
 """Approximate size of a block of float64 rows, and of its products with vectors."""
@@ -38,6 +39,13 @@ LINE_BYTES = 64
 FETCHED_LINES = 16
 """Cache lines of the longest rows that are prefetched. The processor prefetches longer ones by
 itself, and more hints slow it down: by a fifth on Letter, while short rows gain a sixth."""
+
+
+SHORT_ROW_BYTES = 256
+"""Rows with fewer bytes are not quantized: they are few cache lines in any case."""
+
+ROUNDED = 0.5 + 1e-6
+"""Largest rounding error of a quantized entry, as a multiple of its scale."""
 
 
 class DenseRows:
@@ -61,7 +69,8 @@ class DenseRows:
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         """Write the scores of rows start..stop for weights of shape (features, Q)."""
         rows = self._X[start:stop]
-        if np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
+        fits = self.dtype == weights.dtype
+        if fits or np.abs(weights).max(initial=0.0) < np.finfo(self.dtype).max:
             np.matmul(rows, weights.astype(self.dtype, copy=False), out=out)
         else:  # weights of tiny rows need not fit their type; scores do
             out[:] = rows.astype(np.float64) @ weights
@@ -77,6 +86,29 @@ class DenseRows:
     def mapped(self, change: RowMap) -> Any:
         """Return changed copies of the rows."""
         return mapped_copy(self, change)
+
+    def quantized(self, in_threads: RowThreads, most_bytes: float) -> QuantizedRows | None:
+        """Return a copy in two bytes per entry; None for short rows, rows on disk, and too many."""
+        X, blocks = self._X, in_threads.pieces()
+        short = X.itemsize * self.n_columns < SHORT_ROW_BYTES
+        if short or isinstance(X, np.memmap) or 2 * X.size > most_bytes:
+            return None
+        largest = in_threads.each(lambda start, stop: largest_entries(X, start, stop), blocks)
+        scales = np.max(largest, axis=0) / np.iinfo(np.int16).max
+        copy = np.empty(X.shape, dtype=np.int16)
+        in_threads.each(lambda start, stop: quantize(X, scales, start, stop, copy), blocks)
+        return QuantizedRows((copy,), scales, float(np.linalg.norm(scales)) * ROUNDED)
+
+
+class QuantizedRows(NamedTuple):
+    """Rows rounded to multiples of a scale of their column, which are read in half the time."""
+
+    stored: tuple[Any, ...]
+    """The multiples, as the compiled loops expect rows."""
+
+    scales: FloatArray
+    error: float
+    """Largest distance of a row from its rounded one."""
 
 
 class SparseRows:
@@ -96,6 +128,9 @@ class SparseRows:
 
     def scores(self, weights: FloatArray, start: int, stop: int, out: Any) -> None:
         sparse_scores(self.stored, weights, start, stop, out)
+
+    def quantized(self, in_threads: RowThreads, most_bytes: float) -> None:
+        """Sparse rows are not quantized: they are short, and half of their bytes are indices."""
 
     def add_outer(self, values: Any, start: int, stop: int, out: FloatArray) -> None:
         sparse_outer(self.stored, values, start, stop, out)
@@ -193,9 +228,11 @@ def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -
     """Return a row's inner products with two vectors, plus two constants, in one pass."""
     if len(rows) == 1:
         row = rows[0][i]
+        own_type = one.dtype.type  # entries may be integers
         for j in range(len(row)):
-            of_one += row[j] * one[j]
-            of_two += row[j] * two[j]
+            value = own_type(row[j])
+            of_one += value * one[j]
+            of_two += value * two[j]
     else:
         data, indices, indptr = rows
         values, places = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
@@ -203,6 +240,28 @@ def score_two(rows: Any, i: int, one: Any, two: Any, of_one: Any, of_two: Any) -
             of_one += values[k] * one[places[k]]
             of_two += values[k] * two[places[k]]
     return of_one, of_two
+
+
+@compiled
+def largest_entries(X: Any, start: int, stop: int) -> FloatArray:
+    """Return the largest absolute value of every column in rows start..stop."""
+    largest = np.zeros(X.shape[1])
+    for i in range(start, stop):
+        for j in range(len(largest)):
+            largest[j] = max(largest[j], abs(X[i, j]))
+    return largest
+
+
+@compiled
+def quantize(X: Any, scales: FloatArray, start: int, stop: int, out: Any) -> None:
+    """Write rows start..stop as multiples of the scales of their columns, rounded."""
+    factors = np.zeros(len(scales))
+    for j in range(len(scales)):
+        if scales[j] > 0.0:
+            factors[j] = 1.0 / scales[j]
+    for i in range(start, stop):
+        for j in range(len(scales)):
+            out[i, j] = np.rint(X[i, j] * factors[j])
 
 
 @compiled

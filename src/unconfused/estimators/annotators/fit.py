@@ -13,8 +13,7 @@ from unconfused._typing import BoolArray, FloatArray, IntArray
 from unconfused.confusion._dawid_skene import Crowd, fit_crowd
 from unconfused.confusion.votes import Votes
 from unconfused.engines.base import Engine
-from unconfused.engines.local.threads import thread_count
-from unconfused.estimators._arrays import is_dask
+from unconfused.estimators._arrays import is_dask, thread_count
 from unconfused.estimators._base import make_engine
 from unconfused.estimators._noisy import checked_weight
 from unconfused.estimators.annotators.crowd import (

@@ -286,7 +286,12 @@ class Search:
     def calibrate(self, state: LikelihoodState) -> None:
         """Scale a fit's weights (in place) to the temperature that suits what was chosen."""
         assert self.chosen is not None
-        rows, shares = self.rows.through(state.matrix), state.shares() if self.intercept else None
+        rows, believed = (
+            self.rows.through(state.matrix),
+            np.array_equal(state.matrix, np.eye(len(state.matrix))),
+        )
+        # Of labels taken as right the temperature alone: it changes no prediction.
+        shares = state.shares() if self.intercept and not believed else None
         scores = self.scores[self.chosen]
         found = rows.calibration(scores, shares)
         self.predicted = found.scores(scores[rows.truth]).argmax(axis=1)

@@ -17,7 +17,13 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from unconfused._arguments import check_weight
-from unconfused._labels import EncodedLabels, encode_labels, label_array, split_missing
+from unconfused._labels import (
+    EncodedLabels,
+    encode_labels,
+    label_array,
+    refuse_other_length,
+    split_missing,
+)
 from unconfused._matrix_labels import is_rectangular
 from unconfused._typing import ArrayLike, BoolArray, FloatArray, IntArray, Labels
 from unconfused.engines.dask.engine import DaskRows
@@ -142,7 +148,7 @@ def check_dask(
     dense = not sparse.issparse(getattr(X, "_meta", None))
     n_bytes = float(shape[0]) * shape[1] * dtype.itemsize if dense else np.nan
     rows = DaskRows(checked, shape, dtype, lengths, n_bytes, _homes(X, len(checked)))
-    return DaskData(rows, labels, counts, trusted)
+    return DaskData(rows, labels, counts, trusted, has_truths=y_true is not None)
 
 
 def refuse_no_weight(lengths: FloatArray, total: float) -> None:
@@ -175,8 +181,7 @@ def _encoded_block(
 ) -> tuple[Any, EncodedLabels, FloatArray]:
     """Check one block of rows on its worker; rows come back C-ordered or as CSR."""
     y, n_rows = label_array(y), X.shape[0]
-    if len(y) != n_rows:
-        raise ValueError(f"A block of y has {len(y)} labels where that of X has {n_rows} rows.")
+    refuse_other_length(n_rows, len(y), "A block of X", "that of y")
     if count_labels(y, y_true, weight) != counted:
         raise ValueError(
             "Labels or weights were computed a second time and came out different. Make the Dask "
@@ -210,8 +215,7 @@ def count_labels(y: Any, y_true: Any, weight: Any) -> tuple[int, Totals]:
     """Return the number of rows, and the weight of each combination of labels they carry."""
     seen, labels = _coded(label_array(y))
     true, truths = (0 * seen, [None]) if y_true is None else _coded(label_array(y_true))
-    if len(true) != len(seen):
-        raise ValueError(f"y_true has {len(true)} labels in a block where y has {len(seen)}.")
+    refuse_other_length(len(seen), len(true), "A block of y", "that of y_true")
     pairs, places = np.unique(seen * len(truths) + true, return_inverse=True)
     sums = np.bincount(places, check_weight(weight, len(seen)), len(pairs))
     shown = [(labels[pair // len(truths)], truths[pair % len(truths)]) for pair in pairs.tolist()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -18,7 +18,7 @@ from unconfused._typing import ArrayLike, FloatArray, Rows
 from unconfused.engines.base import Engine
 from unconfused.engines.kernel import BLOCK_VALUES, KernelEngine
 from unconfused.estimators._arrays import array_space, is_dask
-from unconfused.estimators._base import FitInterrupted, LinearClassifier, all_at_once
+from unconfused.estimators._base import FitInterrupted, LinearClassifier
 from unconfused.estimators._noisy import NoisyData, unmixing_for
 from unconfused.estimators.dask.lazy import lazy_on_dask
 from unconfused.estimators.uma import UMAClassifier, algorithm_of
@@ -156,26 +156,7 @@ class KernelUMAClassifier(LinearClassifier):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    @all_at_once
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        y_true: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the model to noisy labels.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, d), or the Gram matrix of shape (n, n)
-        y : observed labels; may be missing where `y_true` is given
-        y_true : true labels where known, missing elsewhere; they replace the observed ones
-        sample_weight : frequency weight of every row
-        """
-        self._validate_params()
-        self._refuse_elsewhere(X)
-        data = self._check_data(X, y, y_true, sample_weight, self.classes, reset=True)
+    def _fit(self, data: NoisyData) -> None:
         precomputed = self.kernel == "precomputed"
         if precomputed and (data.X.shape[0] != data.X.shape[1] or issparse(data.X)):
             raise ValueError(
@@ -202,7 +183,6 @@ class KernelUMAClassifier(LinearClassifier):
         self._publish_dual(engine, state)
         if state.stopped == INTERRUPTED:
             raise FitInterrupted
-        return self
 
     @lazy_on_dask
     def decision_function(self, X: Any) -> FloatArray:
@@ -212,7 +192,6 @@ class KernelUMAClassifier(LinearClassifier):
         rows (columns).
         """
         check_is_fitted(self)
-        self._refuse_elsewhere(X)
         X = self._check_rows(X, reset=False)
         scores = np.empty((X.shape[0], len(self.dual_coef_)))
         size = max(1, BLOCK_VALUES // self.dual_coef_.shape[1])
@@ -260,9 +239,10 @@ class KernelUMAClassifier(LinearClassifier):
         self.n_iter_, self.stopped_ = state.n_updates, state.stopped
         self.history_ = state.history()
 
-    def _refuse_elsewhere(self, X: Any) -> None:
+    def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         if is_dask(X) or array_space(X) is not None:
             raise TypeError(
                 f"{type(self).__name__} needs NumPy arrays or CSR matrices, not {type(X)}; for "
                 "others, use UMAClassifier on kernel features (unconfused.kernels)."
             )
+        return super()._check_rows(X, reset=reset)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
@@ -103,9 +104,10 @@ class Evidence:
     def by_code(self, posterior: FloatArray) -> FloatArray:
         """Return the weighted sum of the posterior by label code, with a row for every class."""
         n_codes = max(self.codes.max() + 1, posterior.shape[1])
-        sums = np.zeros((n_codes, posterior.shape[1]))
-        np.add.at(sums, self.codes, self.sample_weight[:, np.newaxis] * posterior)
-        return sums
+        rows = np.arange(len(self.codes))
+        # A product takes a tenth of the time of `np.add.at`.
+        sums = sparse.csr_array((self.sample_weight, (self.codes, rows)), (n_codes, len(rows)))
+        return np.asarray(sums @ posterior)
 
 
 def evidence_of_labels(data: NoisyData, matrix: FloatArray, noisy_weight: float) -> Evidence:

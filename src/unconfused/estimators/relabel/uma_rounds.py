@@ -13,7 +13,7 @@ from unconfused._matrix_labels import differs_from
 from unconfused._typing import BoolArray, FloatArray, IntArray, Rows
 from unconfused.confusion.estimation.calibration import calibrate, only_power
 from unconfused.engines.base import Engine
-from unconfused.estimators._arrays import array_space, class_scores, like, to_numpy
+from unconfused.estimators._arrays import class_scores, like, to_numpy
 from unconfused.estimators._noisy import NoisyData
 from unconfused.estimators.relabel.evidence import Evidence, evidence_of_labels
 from unconfused.estimators.relabel.rounds import COUNTS
@@ -46,8 +46,7 @@ def likeliest_classes(
     intercept = weights.shape[1] > d
     shift = weights[:, d] if intercept else np.zeros(len(weights))
     # Scored on the rows' own device, in their precision: only scores are copied to the host.
-    dtype = None if array_space(data.X) is None else data.X.dtype
-    coef, shift = like(weights[:, :d], data.X, dtype), like(shift, data.X, dtype)
+    coef, shift = (like(one, data.X, data.X.dtype) for one in (weights[:, :d], shift))
     scores = to_numpy(class_scores(data.X, coef, shift)).astype(np.float64)
     logs = np.asarray(log_softmax(scores, axis=1))
     evidence, behind = evidence_of_labels(data, unmixing.matrix, 1.0), unmixing.counts

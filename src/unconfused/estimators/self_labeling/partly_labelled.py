@@ -42,12 +42,6 @@ class PartlyLabelled:
         truth[rows] = self.truth[rows]
         return replace(self, truth=truth)
 
-    def known_labels(self) -> Labels:
-        """Return the labels, None where unknown."""
-        labels = np.full(len(self.truth), None, dtype=object)
-        labels[self.known] = self.classes[self.truth[self.known]].tolist()
-        return labels
-
     def refuse_too_few(self) -> None:
         """Raise unless there are two classes with two labels of positive weight each."""
         codes, classes = self.truth, self.classes

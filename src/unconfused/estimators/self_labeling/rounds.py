@@ -23,6 +23,7 @@ from unconfused._labels import count_pairs
 from unconfused._matrix import ConfusionWarning
 from unconfused._pipelines import (
     aligned_columns,
+    decoded,
     final_step,
     fit_with,
     parameters,
@@ -33,7 +34,7 @@ from unconfused._pipelines import (
 from unconfused._typing import FloatArray, IntArray, Labels, Rows
 from unconfused.confusion.cross_validated import Split
 from unconfused.confusion.estimate import ConfusionEstimate
-from unconfused.confusion.estimation.calibration import best_power, log_chances, sharpen
+from unconfused.confusion.estimation.calibration import log_chances, sharpened
 from unconfused.confusion.estimation.pooled import pooled_matrix
 from unconfused.estimators.logistic import UnconfusedLogisticRegression
 from unconfused.estimators.self_labeling.partly_labelled import PartlyLabelled
@@ -119,7 +120,7 @@ class Learner:
         return self._fit(with_parameters(self.estimator, **settings), view, labels)
 
     def _fit(self, copy: Any, view: PartlyLabelled, labels: IntArray) -> Any:
-        truth = view.known_labels() if self.use_known_labels else None
+        truth = decoded(view.truth, view.classes) if self.use_known_labels else None
         return fit_with(copy, view.X, view.classes[labels], y_true=truth, sample_weight=view.weight)
 
     def probabilities(
@@ -290,5 +291,5 @@ def calibrated_log_loss(
     much they count.
     """
     known = np.eye(probability.shape[1])[truth]
-    fair = sharpen(probability, best_power(probability, known, weight))
+    fair = sharpened(probability, known, weight=weight)
     return -float(np.average(log_chances(fair, known), weights=weight))

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from unconfused._pipelines import final_step
 from unconfused._text import percent
-from unconfused._typing import BoolArray, FloatArray, IntArray
+from unconfused._typing import BoolArray, FloatArray, IntArray, Labels
 from unconfused.confusion.estimation.calibration import judged_labels
 
 SURE = 0.8
@@ -28,14 +28,16 @@ REASONS = 4
 
 @dataclass(frozen=True)
 class Judged:
-    """A fitted model, the rows as its learner takes them, and their probabilities, (n, Q).
+    """The rows as a learner takes them, and their probabilities, (n, Q).
 
-    `posterior` is P(true class | row, label), `alone` what the features say without the label. Rows
-    are checked in ascending order of the entry of their label in `ranking`. `matrix` is the C by
-    which `alone` becomes `posterior`; with votes there is none, and `observed` is the majority.
+    `model` is fitted to all rows and gives reasons; it is None until it is fitted. `posterior` is
+    P(true class | row, label), `alone` what the features say without the label. Rows are checked in
+    ascending order of the entry of their label in `ranking`. `matrix` is the C by which `alone`
+    becomes `posterior`; with votes there is none, and `observed` is the majority.
     """
 
     model: Any
+    classes_: Labels
     features: Any
     observed: IntArray
     posterior: FloatArray
@@ -44,14 +46,9 @@ class Judged:
     matrix: FloatArray | None = None
 
     @property
-    def final(self) -> Any:
-        """The learner at the end."""
-        return final_step(self.model)[0]
-
-    @property
     def classes(self) -> list[str]:
         """The classes, as text."""
-        return [str(one) for one in self.final.classes_.tolist()]
+        return [str(one) for one in self.classes_.tolist()]
 
     @cached_property
     def _labels_judged(self) -> tuple[FloatArray, IntArray]:
@@ -94,13 +91,14 @@ class Judged:
 
     def _reasons(self, row: int, best: int, label: int) -> list[str]:
         """Return the features that count most for one class against another."""
-        if not isinstance(self.model, Pipeline) or not hasattr(self.final, "coef_"):
+        final = final_step(self.model)[0]
+        if not isinstance(self.model, Pipeline) or not hasattr(final, "coef_"):
             return []
         try:
             names = self.model[:-1].get_feature_names_out()
         except (AttributeError, ValueError, TypeError):
             return []
-        weights = np.asarray(self.final.coef_)
+        weights = np.asarray(final.coef_)
         if len(weights) == 1:  # two classes: the difference
             weights = np.vstack([-weights[0], weights[0]]) / 2
         values = self.features[[row]]

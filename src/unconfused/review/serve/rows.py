@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from unconfused._columns.row_hash import row_hashes
-from unconfused._labels import is_missing
+from unconfused._columns.row_hash import map_cells, row_hashes
 from unconfused._text import cell_text
 
 LONG_TEXT = 80
@@ -63,10 +62,9 @@ class ReviewRows:
         names = [str(name) for name in one.columns if str(name) not in left_out]
         shown = []
         for name in names[:MOST_CELLS]:
-            value = one[name].iloc[0]
-            if bool(is_missing(np.array([value], dtype=object))[0]):
+            text = map_cells(one[name], cell_text)[0][:LONGEST]
+            if not text:
                 continue
-            text = cell_text(value)[:LONGEST]
             if self.image_path(text) is not None:
                 kind = "image"
             else:

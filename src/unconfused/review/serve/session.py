@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,8 @@ BATCH = 50
 NEAR = 3
 """Rows shown to compare with, of each class."""
 
-Judge = Callable[[CheckedRows], Judged]
+Judge = Callable[[CheckedRows], Iterator[Judged]]
+"""Judges all rows in the light of verdicts, and may add reasons to its judgements later."""
 
 
 class ReviewError(ValueError):
@@ -51,8 +52,9 @@ class Asked(NamedTuple):
 class Session:
     """One review of one file; several tabs may take part.
 
-    The verdict file is read first, and only ever appended to. `judge` fits a model to the verdicts
-    so far: in the `background`, or else the next row waits for it.
+    The verdict file is read first, and only ever appended to. `judge` fits models to the verdicts
+    so far: in the `background`, or else the next row waits for them. At the beginning, only its
+    first judgements are waited for.
     """
 
     def __init__(
@@ -74,7 +76,8 @@ class Session:
         self._place = {key: row for row, key in enumerate(rows.keys)}
         self._labels = np.array(rows.labels, dtype=object)
         self._read()
-        self.judged = judge(self.checked)
+        judgements = judge(self.checked)
+        self.judged = next(judgements)
         self._since_fit, self._fitting, self._rounds = 0, False, 0
         self._queue: list[Asked] = []
         self._trouble: list[str] = []
@@ -83,6 +86,8 @@ class Session:
 
         self._done: dict[str, list[Verdict]] = {}
         """Verdicts of each tab that can be taken back, the last one last."""
+
+        self._take(judgements)
 
     def _read(self) -> None:
         """Read the file again: another process may have written to it."""
@@ -140,9 +145,9 @@ class Session:
         if not (~known & (self.judged.observed >= 0)).any():
             return []
         found = next_to_check(
-            self.judged.final,
+            self.judged,  # only its classes are asked for: the posterior is there
             self.judged.features,
-            self.judged.final.classes_.astype(object)[self.judged.observed],
+            self.judged.classes_.astype(object)[self.judged.observed],
             BATCH,
             by=self.by,
             checked=self.checked,
@@ -220,17 +225,24 @@ class Session:
     def _fit_again(self) -> None:
         if self._since_fit < BATCH or self._fitting:
             return
-        self._fitting, self._since_fit = True, 0
-        if self._background:
-            threading.Thread(target=self._fit, args=(self.checked,), daemon=True).start()
-        else:
-            self._fit(self.checked)
+        self._since_fit = 0
+        self._take(self._judge(self.checked))
 
-    def _fit(self, checked: CheckedRows) -> None:
+    def _take(self, judgements: Iterator[Judged]) -> None:
+        """Go by new judgements, as they come."""
+        self._fitting = True
+        if self._background:
+            threading.Thread(target=self._fit, args=(judgements,), daemon=True).start()
+        else:
+            self._fit(judgements)
+
+    def _fit(self, judgements: Iterator[Judged]) -> None:
         try:
-            judged = self._judge(checked)
-            with self._lock:
-                self.judged, self._queue, self._trouble = judged, [], []
+            for judged in judgements:
+                with self._lock:
+                    if judged.ranking is not self.judged.ranking:
+                        self._queue = []
+                    self.judged, self._trouble = judged, []
         except Exception as error:  # the review goes on with the model it has
             self._trouble = [f"The last fit failed, and rows are ranked by the one before: {error}"]
         finally:

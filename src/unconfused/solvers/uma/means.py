@@ -59,3 +59,13 @@ def unmixed_means(engine: Engine, unmixing: Unmixing, share: float) -> FloatArra
     if not np.all(np.isfinite(weights)):
         raise ValueError(OVERFLOW)
     return weights
+
+
+def fall_back_to_means(
+    engine: Engine, unmixing: Unmixing, prior: FloatArray, costs: FloatArray | None
+) -> FloatArray:
+    """Return weights in place of zero weights, which predict only the first class."""
+    weights = start_at_means(engine, unmixing, costs)
+    if engine.intercept and not weights.any():
+        weights[:, -1] = prior - prior.mean()  # the features carry no information
+    return weights

@@ -16,12 +16,11 @@ import numpy as np
 
 from unconfused._matrix import ConfusionWarning, Unmixing
 from unconfused._typing import BoolArray, FloatArray
-from unconfused.engines.base import Engine, Partition, RunningMoments
-from unconfused.selection import Selection
+from unconfused.engines.base import Engine, Partition, RunningMoments, exact_norms
+from unconfused.selection import TIE, Selection
 from unconfused.solvers.discriminant import WIDE, DiagonalCovariance
 from unconfused.solvers.progress import Progress
-from unconfused.solvers.uma.means import OVERFLOW, start_at_means
-from unconfused.solvers.uma.pairs import pair_noise, significant_pairs, sufficient_norms
+from unconfused.solvers.uma.means import OVERFLOW, fall_back_to_means, start_at_means
 from unconfused.solvers.uma.whitening import (
     MOST_CLASSES,
     Whitening,
@@ -34,6 +33,9 @@ from unconfused.steps import StepRule, check_steps, snap_ties
 CONVERGED = "no pair left to unconfuse"
 EXHAUSTED = "max_iter reached"
 INTERRUPTED = "interrupted"
+
+MORE = 16
+"""Growth factor of the number of pairs measured per round."""
 
 RECORD = ("predicted", "true", "norm", "noise", "significance", "step")
 """Columns of the update history."""
@@ -212,7 +214,7 @@ class UMA:
         if self.average and state.lag is None:
             state.lag, state.n_averaged = np.zeros_like(state.weights), 0
         state.rng = self.rng if state.rng is None else state.rng
-        progress = Progress(self.verbose, "UMA: update")
+        progress = Progress(self.verbose, "UMA: update") if self.verbose else None
         state.stopped = EXHAUSTED
         total, begun = float(engine.code_counts.sum()), state.n_updates
         try:
@@ -225,14 +227,18 @@ class UMA:
                 if not self._update(partition, unmixing, prior, total, state):
                     state.stopped = CONVERGED
                     break
-                p, q, norm, noise, *_ = state.records[-1]
-                state_now = f"{p} -> {q}, norm {norm:.3g}, noise {noise:.3g}"
-                progress(state.n_updates - begun, self.max_iter, state_now)
+                if progress:
+                    p, q, norm, noise, *_ = state.records[-1]
+                    state_now = f"{p} -> {q}, norm {norm:.3g}, noise {noise:.3g}"
+                    progress(state.n_updates - begun, self.max_iter, state_now)
         except KeyboardInterrupt:
             state.stopped = INTERRUPTED
-        progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
+        if progress:
+            progress.finish(state.n_updates - begun, self.max_iter, state.stopped)
         if not state.weights.any():
-            self._fall_back_to_means(engine, unmixing, prior, state)
+            state.start_again(fall_back_to_means(engine, unmixing, prior, self.costs))
+            if state.stopped != INTERRUPTED:
+                self._warn_of_no_update(unmixing)
         elif state.stopped == CONVERGED and alpha > 0:
             _warn_if_all_within(partition, state, alpha)
         return state
@@ -256,7 +262,7 @@ class UMA:
             if self.mistakes is not None and contradicted <= self.mistakes:
                 return False
         if self.tol is None and tables is not None:
-            selectable &= significant_pairs(tables, unmixing, total)
+            selectable &= unmixing.significant_pairs(tables.counts, total)
         floor = 0.0 if self.tol is None else self.tol
         largest_norm = float(np.sqrt(np.einsum("rj,rj->r", state.weights, state.weights).max()))
         while True:
@@ -285,8 +291,9 @@ class UMA:
             state.vectors.append(z)
         if tables is None:  # only now: with many classes the tables cost as much as the norms
             tables = partition.tables()
-        noise, significance = pair_noise(tables, (p, q), float(norms[p, q]), unmixing, total)
-        state.records.append((p, q, float(norms[p, q]), noise, significance, float(steps[q])))
+        norm, region = float(norms[p, q]), (tables.counts[p], tables.squares[p])
+        noise, significance = unmixing.pair_noise(*region, q, norm, total)
+        state.records.append((p, q, norm, noise, significance, float(steps[q])))
         if state.weights.any():
             partition.move(steps, z)
         else:
@@ -308,27 +315,19 @@ class UMA:
             )
         return chosen
 
-    def _fall_back_to_means(
-        self, engine: Engine, unmixing: Unmixing, prior: FloatArray, state: UMAState
-    ) -> None:
-        """Replace zero weights, which predict only the first class, by the unmixed means."""
-        state.start_again(start_at_means(engine, unmixing, self.costs))
-        if engine.intercept and not state.weights.any():
-            state.weights[:, -1] = prior - prior.mean()  # the features carry no information
-        if state.stopped != INTERRUPTED:
-            warnings.warn(
-                "UMA made no update: "
-                + (
-                    "no pair of classes is statistically significant. There are too few rows for "
-                    f"a confusion matrix of condition number {unmixing.condition_number:.3g} (too "
-                    "ill-conditioned), or the features are uninformative."
-                    if not self.tol
-                    else f"no update vector has a norm above tol={self.tol:g}; lower it."
-                )
-                + " The weights are the unmixed class means.",
-                ConfusionWarning,
-                stacklevel=4,
-            )
+    def _warn_of_no_update(self, unmixing: Unmixing) -> None:
+        why = (
+            "no pair of classes is statistically significant. There are too few rows for a "
+            f"confusion matrix of condition number {unmixing.condition_number:.3g} (too "
+            "ill-conditioned), or the features are uninformative."
+            if not self.tol
+            else f"no update vector has a norm above tol={self.tol:g}; lower it."
+        )
+        warnings.warn(
+            f"UMA made no update: {why} The weights are the unmixed class means.",
+            ConfusionWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_if_all_within(partition: Partition, state: UMAState, alpha: float) -> None:
@@ -339,6 +338,43 @@ def _warn_if_all_within(partition: Partition, state: UMAState, alpha: float) -> 
             ConfusionWarning,
             stacklevel=4,
         )
+
+
+def sufficient_norms(
+    partition: Partition,
+    selection: Selection,
+    prior: FloatArray,
+    selectable: BoolArray,
+    floor: float,
+    costs: FloatArray | None = None,
+) -> FloatArray:
+    """Return norms, (Q, Q), by which `selection` makes the same choice as by the exact ones.
+
+    The selection is made by the norms times `costs`, (predicted, true).
+
+    The norms of the highest pair and all pairs tied with it are exact, and above `floor` if any
+    selectable pair's norm is. Other norms may be upper bounds below these.
+    """
+    scale = getattr(selection, "scale", None)
+    if scale is None:
+        return exact_norms(partition)
+    factors = np.atleast_2d(scale(prior))  # per true class
+    factors = factors if costs is None else factors * costs
+    n_measured = 1
+    while True:
+        lower, upper = partition.norm_bounds()
+        offered = selectable & (upper > floor)
+        if not offered.any():
+            return upper
+        highest = float((lower * factors)[offered & (lower > floor)].max(initial=0.0))
+        worth = upper * factors
+        open_pairs = offered & (lower < upper) & (worth >= highest * (1 - 2 * TIE))
+        if not open_pairs.any():
+            return upper
+        places = np.flatnonzero(open_pairs)
+        first = places[np.argsort(-worth.ravel()[places], kind="stable")[:n_measured]]
+        partition.measure([divmod(place, len(worth)) for place in first.tolist()])
+        n_measured *= MORE  # one is nearly always enough; if not, many are needed
 
 
 def _add(state: UMAState, steps: FloatArray, z: FloatArray) -> None:

@@ -10,7 +10,7 @@ only, which keeps them sparse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -218,26 +218,6 @@ def _shrunken_step(
     return step
 
 
-@dataclass(frozen=True)
-class RegionUnmixing(Unmixing):
-    """Unmixing with coefficients of its own in every region."""
-
-    by_region: FloatArray | None = None
-    """(Q, S, Q): region, label code, true class."""
-
-    @property
-    def coefficients_by_region(self) -> FloatArray:
-        """Coefficients of every region, (Q, S, Q)."""
-        assert self.by_region is not None
-        return self.by_region
-
-    def of_region(self, predicted: int) -> Unmixing:
-        """Return the unmixing of the rows predicted to be of this class."""
-        region = Unmixing(self.matrix, self.classes, self.trusted, self.counts)
-        vars(region)["coefficients"] = self.coefficients_by_region[predicted]  # not the inverse
-        return region
-
-
 def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
     """Return an unmixing adapted to regions with these counts, (Q, S)."""
     if unmixing.n_classes > MOST_CLASSES:
@@ -247,9 +227,7 @@ def adapt_to_regions(unmixing: Unmixing, counts: FloatArray) -> Unmixing:
         shape = len(noisy), unmixing.n_classes, unmixing.n_classes
         identity = np.broadcast_to(np.eye(unmixing.n_classes), shape)
         noisy = np.concatenate([noisy, identity], axis=1)
-    return RegionUnmixing(
-        unmixing.matrix, unmixing.classes, unmixing.trusted, unmixing.counts, noisy
-    )
+    return replace(unmixing, by_region=noisy)
 
 
 def composition(

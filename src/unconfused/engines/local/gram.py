@@ -1,9 +1,4 @@
-"""Strategies for the sums of rows in every cell.
-
-The solver needs only the longest update vectors. A partition bounds all norms and measures those
-that could be the longest, so the sums of a region need to be current only then. `cell_sums` chooses
-the strategy by the memory available to a fit.
-"""
+"""Gram matrices of cell sums, where the sums themselves do not fit into memory."""
 
 from __future__ import annotations
 
@@ -15,128 +10,17 @@ import numpy as np
 
 from unconfused._compilation import compiled
 from unconfused._typing import FloatArray, IntArray
+from unconfused.engines.local.partition import SumsOnDemand
 from unconfused.engines.local.rows import AHEAD, add_row, clear_row, dot_row, fetch
 
 if TYPE_CHECKING:
     from unconfused.engines.local.engine import LocalEngine
-
-SMALL = 16 * 2**20
-"""Bytes of sums that are always affordable, however few rows there are."""
-
-WORTH_DELAYING = 2**21
-"""Multiplications in all norms above which sums are updated lazily."""
 
 SHRUNK = 16
 """A Gram matrix that has shrunk by this factor is recomputed, to limit rounding errors."""
 
 BLAS_GAIN = 8
 """Approximate speed of a product in BLAS relative to a loop over rows."""
-
-
-class SumsOnDemand:
-    """Store nothing: recompute sums from the rows of a region. Base class of the others.
-
-    The owner modifies `region`, that of every row (-1 for none), in place.
-    """
-
-    coefficients: FloatArray
-    """Unmixing coefficients by region, label code and class, (Q, S, Q); set by the owner."""
-
-    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
-        self._engine, self._region = engine, region
-
-    def clear(self) -> None:
-        """Empty all regions."""
-
-    def move(self, rows: IntArray, before: IntArray) -> None:
-        """Move rows from their previous to their current regions; -1 is none."""
-
-    def measure(
-        self, pairs: Sequence[tuple[int, int]], squared_norms: FloatArray, slack: FloatArray
-    ) -> None:
-        """Write the squared norms of all unmixed sums in these pairs' regions; reset the slack."""
-
-        def run(region: int) -> None:
-            vectors = self.all_unmixed(region)
-            np.einsum("qj,qj->q", vectors, vectors, out=squared_norms[region])
-            slack[region] = 0.0
-
-        self._engine.in_threads.each(run, [(r,) for r in sorted({p for p, _ in pairs})])
-
-    def unmixed(self, region: int, true: int) -> FloatArray:
-        """Return one unmixed sum of a region, (features,)."""
-        rows = np.flatnonzero(self._region == region)
-        weights = self.coefficients[region, self._engine.codes[rows], true]
-        weights = weights * self._engine.weights[rows]
-        out = np.zeros((1, self._engine.n_features))
-        self._engine.add(rows, np.zeros(len(rows), dtype=np.intp), weights, out)
-        return np.asarray(out[0])
-
-    def all_unmixed(self, region: int) -> FloatArray:
-        """Return all unmixed sums of a region, (Q, features)."""
-        codes, sums = self.sums_of(region)
-        return np.asarray(self.coefficients[region, codes].T @ sums)
-
-    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Return the label codes present in a region and their sums, (codes, features)."""
-        rows = np.flatnonzero(self._region == region)
-        codes, places = np.unique(self._engine.codes[rows], return_inverse=True)
-        sums = np.zeros((len(codes), self._engine.n_features))
-        self._engine.add(rows, places, self._engine.weights[rows], sums)
-        return codes, sums
-
-
-class KeptSums(SumsOnDemand):
-    """Sums of all cells, updated at every move."""
-
-    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
-        super().__init__(engine, n_classes, region)
-        self._sums = np.zeros((n_classes, engine.n_codes, engine.n_features))
-        self._codes = np.arange(engine.n_codes)
-
-    def clear(self) -> None:
-        self._sums.fill(0.0)
-
-    def move(self, rows: IntArray, before: IntArray) -> None:
-        weights, n_codes = self._engine.weights[rows], np.intp(self._engine.n_codes)
-        by_cell = self._sums.reshape(-1, self._sums.shape[2])
-        for regions, signed in ((before, -weights), (self._region[rows], weights)):
-            inside = regions >= 0
-            cells = regions[inside] * n_codes + self._engine.codes[rows[inside]]
-            self._engine.add(rows[inside], cells, signed[inside], by_cell)
-
-    def unmixed(self, region: int, true: int) -> FloatArray:
-        return np.asarray(self.coefficients[region, :, true] @ self.sums_of(region)[1])
-
-    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Return all label codes and their sums, (S, features)."""
-        return self._codes, self._sums[region]
-
-
-class LazySums(KeptSums):
-    """Sums updated only when a region is requested; by then many rows have moved back."""
-
-    def __init__(self, engine: LocalEngine, n_classes: int, region: IntArray) -> None:
-        super().__init__(engine, n_classes, region)
-        self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
-        """Rows included in the sums of every region."""
-
-    def clear(self) -> None:
-        super().clear()
-        self._counted.fill(False)
-
-    def move(self, rows: IntArray, before: IntArray) -> None:
-        """Do nothing: moves stay pending until `sums_of`."""
-
-    def sums_of(self, region: int) -> tuple[IntArray, FloatArray]:
-        """Apply pending moves; return all label codes and their sums, (S, features)."""
-        inside = self._region == region
-        changed = np.flatnonzero(inside != self._counted[region])
-        weights = self._engine.weights[changed]
-        weights = np.where(inside[changed], weights, -weights)
-        self._engine.add(changed, self._engine.codes[changed], weights, self._sums[region])
-        self._counted[region] = inside
-        return self._codes, self._sums[region]
 
 
 class Moved(NamedTuple):
@@ -161,6 +45,8 @@ class GramSums(SumsOnDemand):
         self._grams = np.zeros((n_classes, n_codes, n_codes))
         self._counted = np.zeros((n_classes, engine.rows.n_rows), dtype=bool)
         """Rows included in every Gram matrix."""
+
+        self.n_bytes = self._grams.nbytes + self._counted.nbytes
 
         self._largest = np.zeros(n_classes)
         """Trace of every Gram matrix when it was largest, since it was made."""
@@ -275,27 +161,3 @@ def add_products(
             if moved.codes[k] == s:
                 clear_row(rows, moved.rows[k], line)
         line[last] = 0.0
-
-
-def cell_sums(engine: LocalEngine, n_classes: int, region: IntArray) -> SumsOnDemand:
-    """Keep the sums of all cells if they fit, else their Gram matrices, else nothing."""
-    n_cells, room = n_classes * engine.n_codes, max(SMALL, spare_bytes(engine, n_classes))
-    strategy = SumsOnDemand
-    if 8 * n_cells * engine.n_features <= room:
-        n_products = n_cells * n_classes * engine.n_features
-        strategy = KeptSums if n_products < WORTH_DELAYING else LazySums
-    elif 8 * n_cells * engine.n_codes <= room:
-        strategy = GramSums
-    return strategy(engine, n_classes, region)
-
-
-def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
-    """Return the bytes available for cell sums.
-
-    The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
-    per class and feature. X itself is not copied, scores and row masks take 5 bytes per row and
-    class, and the remaining state about 24 bytes per row.
-    """
-    n_rows = engine.rows.n_rows
-    row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
-    return float(row_bytes) / 2 + (3 * n_classes - 24) * n_rows + 64 * n_classes * engine.n_features
