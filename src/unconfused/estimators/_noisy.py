@@ -372,8 +372,9 @@ def refuse_no_truth(known: BoolArray) -> None:
     if not known.any():
         raise ValueError(
             "y_true holds no truth: all of its entries are missing, so there is nothing to count "
-            "the mistakes in y on. Pass the truth of some rows, or a confusion matrix. Without "
-            "y_true, the labels are taken as right."
+            "the mistakes in y on. Pass the truth of some rows, or a confusion matrix; in a "
+            "cross-validation, shuffle the rows, so that every fold has some. Without y_true, the "
+            "labels are taken as right."
         )
 
 
