@@ -309,12 +309,12 @@ def spare_bytes(engine: LocalEngine, n_classes: int) -> float:
 
     The budget of a fit is 1.5 times the bytes of X, plus 8 bytes per row and class, plus 64 bytes
     per class and feature. X itself is not copied, scores take 4 bytes per row and class, and the
-    remaining state about 37 bytes per row.
+    remaining state about 45 bytes per row.
     """
     n_rows = engine.rows.n_rows
     row_bytes = engine.rows.n_entries * np.dtype(engine.rows.dtype).itemsize
     per_class = 4 * n_rows + 64 * engine.n_features
-    return float(row_bytes) / 2 + per_class * n_classes - 37 * n_rows - TEMPORARY
+    return float(row_bytes) / 2 + per_class * n_classes - 45 * n_rows - TEMPORARY
 
 
 @compiled

@@ -93,8 +93,8 @@ class DenseRows:
     def quantized(self, in_threads: RowThreads, most_bytes: float) -> QuantizedRows | None:
         """Return a copy in two bytes per entry, which is read faster than the rows.
 
-        With it, fits to rows in double precision take half the time; in single precision, 1.0 to
-        0.75 of it (200,000 x 200, and Letter with 1,600 features). None for short rows, rows on
+        With it, fits to rows in double precision take half the time (200,000 x 200, and Letter
+        with 1,600 features), to Letter in single precision 0.75 of it. None for short rows, rows on
         disk, too many rows, and columns of numbers without an inverse.
         """
         X, blocks = self._X, in_threads.pieces()
