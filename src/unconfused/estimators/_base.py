@@ -132,7 +132,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR matrix, frame or Dask collection of shape (n, d); see ``docs/scaling.md``
+        X : array, CSR matrix or frame of shape (n, d). Learners without a `kernel` take Dask
+            collections, too; see ``docs/scaling.md``
         y : observed labels; may be missing where `y_true` is given
         y_true : true labels where known, missing elsewhere; they replace the observed ones. Without
             a matrix, at least one must be known
@@ -141,7 +142,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         The fitted classifier. Ctrl-C keeps the current model, if there is one, and re-raises the
-        interrupt.
+        interrupt; learners with `warm_start` can continue from it.
         """
         self._validate_params()
         self._fit(self._check_data(X, y, y_true, sample_weight, self.classes, reset=True))
